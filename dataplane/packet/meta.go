@@ -1,0 +1,119 @@
+// Package packet parses frames without copying or allocating.
+package packet
+
+import (
+	"edemux/dataplane/mib"
+	"edemux/flowtable"
+)
+
+// Link types as in the pcap registry (LINKTYPE_*); RAW also comes as 12 and 14.
+const (
+	LinkNull     = 0
+	LinkEthernet = 1
+	LinkRawBSD   = 12
+	LinkRawOBSD  = 14
+	LinkRaw      = 101
+	LinkLoop     = 108
+	LinkSLL      = 113
+	LinkIPv4     = 228
+	LinkIPv6     = 229
+	LinkSLL2     = 276
+)
+
+// PktType is the kernel's skb->pkt_type.
+type PktType uint8
+
+const (
+	Host PktType = iota
+	Broadcast
+	Multicast
+	OtherHost
+	Outgoing
+)
+
+// Dir is what the capture (not the addresses) says of a frame's direction.
+type Dir uint8
+
+const (
+	DirUnknown Dir = iota
+	DirIn
+	DirOut
+)
+
+// Frame is one received frame as a port hands it over. Data is borrowed from
+// the port until the burst is freed.
+type Frame struct {
+	Data         []byte  // captured bytes, from the link layer on
+	TS           int64   // capture time, ns since the Unix epoch (TSC-derived in run)
+	WireLen      uint32  // length on the wire; more than len(Data) when cut
+	Port         uint16  // index of the port in the configuration
+	CPU          uint16  // CPU number of the queue it came on (software RSS in replay)
+	Link         uint16  // Link* constant
+	Dir          Dir     // what the capture says
+	PktType      PktType // what the capture says; valid if HasPktType
+	HasPktType   bool
+	HasQueue     bool // pcapng epb_queue given: CPU is taken from it
+	VLANStripped bool // TCI holds the outermost tag, taken off by the device
+	TCI          uint16
+}
+
+// Flags are facts about a parsed frame.
+type Flags uint32
+
+const (
+	HasPorts    Flags = 1 << iota // Sport and Dport are valid
+	HasTuple                      // IPVer, Saddr, Daddr are valid
+	HasProto                      // Proto is valid (all extension headers seen)
+	Fragment                      // MF set or offset non-zero
+	FragHdr                       // an IPv6 fragment header is present (atomic ones too)
+	Exthdr                        // IPv6: NextHdr is not the upper-layer protocol
+	Options                       // IPv4 options present
+	L4Short                       // the transport header is cut or missing on the wire
+	L4Cut                         // snap length cut the datagram: bytes of the transport part are missing here
+	HasTCP                        // TCPFlags, Seq, Ack, Doff are valid
+	ICMPError                     // an ICMP(v6) error; Embedded locates the datagram in it
+	L4CsumBad                     // transport checksum verified and wrong
+	UDPZeroCsum                   // UDP checksum field is 0
+	NonIPFrame                    // no IP header looked for or found; Punt or Reason says why
+)
+
+// TCP header flags.
+const (
+	FIN = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+)
+
+// Meta is what Parse learnt of one frame. Offsets are into Frame.Data. Filled
+// as far as the bytes are there, also when Reason says that the frame is bad.
+type Meta struct {
+	Saddr, Daddr flowtable.Addr
+	Sport, Dport uint16
+	Flags        Flags
+	Seq, Ack     uint32
+	L3, L4       uint32 // offset of the outermost IP header, of the transport header
+	Payload      uint32 // offset of the first byte after the transport header
+	L3Len        uint32 // length of the IP datagram, header included, as the packet says (trailer trimmed)
+	L4Len        uint32 // length of the transport part on the wire: L3+L3Len-L4
+	FragID       uint32
+	FragOff      uint32 // bytes
+	VLANs        uint64 // up to four VIDs, 16 bits each, outermost in the lowest
+	NVLAN        uint8  // number of tags seen (may exceed four: see VLANStack)
+	MoreFrags    bool
+	IPVer        uint8 // 0, 4, 6
+	Proto        uint8 // IPv4 protocol; IPv6 header after the extension headers
+	NextHdr      uint8 // IPv6 next header of the fixed header; IPv4: Proto
+	TOS          uint8 // IPv4 TOS / IPv6 traffic class (ECN in the low two bits)
+	TTL          uint8
+	TCPFlags     uint8
+	Doff         uint8 // TCP header length, bytes
+	PktType      PktType
+	Reason       mib.Reason   // header validation failed
+	Punt         mib.PuntWord // not IP, or link type unknown
+}
+
+// Has reports whether all flags in f are set.
+func (m *Meta) Has(f Flags) bool { return m.Flags&f == f }
