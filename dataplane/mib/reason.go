@@ -53,6 +53,8 @@ const (
 	UnicastInL2Multicast
 	IPNoProto
 	NoMem
+	UnhandledProto // an IPv6 EtherType before another version
+	FragReasmFail  // ours: fragments that do not make a datagram; the kernel gives no reason
 	NReasons
 )
 

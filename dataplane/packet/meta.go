@@ -1,4 +1,3 @@
-// Package packet parses frames without copying or allocating.
 package packet
 
 import (
@@ -63,18 +62,22 @@ type Flags uint32
 const (
 	HasPorts    Flags = 1 << iota // Sport and Dport are valid
 	HasTuple                      // IPVer, Saddr, Daddr are valid
+	HasSaddr                      // IPVer and Saddr are valid; without HasTuple the capture ends before Daddr
 	HasProto                      // Proto is valid (all extension headers seen)
-	Fragment                      // MF set or offset non-zero
-	FragHdr                       // an IPv6 fragment header is present (atomic ones too)
+	Fragment                      // MF set or offset non-zero: FragID, FragOff, MoreFrags are valid
+	FragHdr                       // an IPv6 fragment header is present (atomic ones too): as Fragment, and FragAt
 	Exthdr                        // IPv6: NextHdr is not the upper-layer protocol
-	Options                       // IPv4 options present
-	L4Short                       // the transport header is cut or missing on the wire
-	L4Cut                         // snap length cut the datagram: bytes of the transport part are missing here
+	IPOptions                     // IPv4 options present
+	L4Short                       // the transport header is missing, by the wire or by the snap length
+	L4Cut                         // snap length cut the datagram: bytes of it are missing here
 	HasTCP                        // TCPFlags, Seq, Ack, Doff are valid
-	ICMPError                     // an ICMP(v6) error; Embedded locates the datagram in it
+	HasICMP                       // ICMPType and ICMPCode are valid
+	ICMPError                     // an ICMP(v6) error; Embedded reads the datagram in it
 	L4CsumBad                     // transport checksum verified and wrong
 	UDPZeroCsum                   // UDP checksum field is 0
 	NonIPFrame                    // no IP header looked for or found; Punt or Reason says why
+	Loopback                      // came over a loopback device: its address rules apply
+	SuperFrame                    // GRO/GSO frame without a usable IP length: the wire length counts
 )
 
 // TCP header flags.
@@ -87,31 +90,44 @@ const (
 	URG
 )
 
+// Options choose the checks of Parse that cost time.
+type Options struct {
+	VerifyIP bool // IPv4 header checksum
+	VerifyL4 bool // TCP and UDP checksums, where every byte is there
+}
+
 // Meta is what Parse learnt of one frame. Offsets are into Frame.Data. Filled
 // as far as the bytes are there, also when Reason says that the frame is bad.
+// Fields named beside a flag hold the values of an earlier frame unless that
+// flag is set; all others are always written.
 type Meta struct {
-	Saddr, Daddr flowtable.Addr
-	Sport, Dport uint16
+	Saddr, Daddr flowtable.Addr // HasTuple
+	Sport, Dport uint16         // HasPorts; else 0
 	Flags        Flags
-	Seq, Ack     uint32
-	L3, L4       uint32 // offset of the outermost IP header, of the transport header
-	Payload      uint32 // offset of the first byte after the transport header
+	Seq, Ack     uint32 // HasTCP
+	L3, L4       uint32 // offset of the outermost IP header, of the transport header (of a later fragment: its payload)
+	Payload      uint32 // offset of the first byte after the transport header; may lie beyond a cut frame's end
+	PayloadLen   uint32 // bytes after the transport header on the wire: TCP segment length, UDP length - 8
 	L3Len        uint32 // length of the IP datagram, header included, as the packet says (trailer trimmed)
 	L4Len        uint32 // length of the transport part on the wire: L3+L3Len-L4
-	FragID       uint32
-	FragOff      uint32 // bytes
+	FragID       uint32 // Fragment or FragHdr
+	FragOff      uint32 // bytes; 0 without Fragment
+	FragAt       uint32 // FragHdr: offset of the IPv6 fragment header
 	VLANs        uint64 // up to four VIDs, 16 bits each, outermost in the lowest
-	NVLAN        uint8  // number of tags seen (may exceed four: see VLANStack)
-	MoreFrags    bool
-	IPVer        uint8 // 0, 4, 6
-	Proto        uint8 // IPv4 protocol; IPv6 header after the extension headers
-	NextHdr      uint8 // IPv6 next header of the fixed header; IPv4: Proto
-	TOS          uint8 // IPv4 TOS / IPv6 traffic class (ECN in the low two bits)
-	TTL          uint8
-	TCPFlags     uint8
-	Doff         uint8 // TCP header length, bytes
+	NVLAN        uint8  // number of tags seen (may exceed four: see VLANStack); 255 for more
+	IPVer        uint8  // 0, 4, 6
+	Proto        uint8  // IPv4 protocol; IPv6 header after the extension headers
+	NextHdr      uint8  // IPv6 next header of the fixed header; IPv4: Proto
+	TOS          uint8  // IPv4 TOS / IPv6 traffic class (ECN in the low two bits)
+	TTL          uint8  // or hop limit
+	TCPFlags     uint8  // HasTCP
+	Doff         uint8  // HasTCP: TCP header length, bytes
+	ICMPType     uint8  // HasICMP
+	ICMPCode     uint8  // HasICMP
+	MoreFrags    bool   // Fragment
 	PktType      PktType
-	Reason       mib.Reason   // header validation failed
+	Reason       mib.Reason   // ip_rcv_core or ip6_rcv_core would drop it, before routing
+	L4Reason     mib.Reason   // the code after routing would: IP options, extension headers, transport header and checksum
 	Punt         mib.PuntWord // not IP, or link type unknown
 }
 
