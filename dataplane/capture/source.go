@@ -14,6 +14,10 @@ import (
 // tool without --long.
 const maxWindow = 128 << 20
 
+// maxEmptyReads is how often in a row a source may return nothing, not even an
+// error, before that is one.
+const maxEmptyReads = 100
+
 // ErrNotCapture is what errors.Is finds in an input that is no capture.
 var ErrNotCapture = errors.New("not a capture")
 
@@ -61,11 +65,17 @@ func (r *rawReader) Read(p []byte) (int, error) {
 		r.at += n
 		return n, nil
 	}
-	n, err := r.src.Read(p)
-	if err != nil && err != io.EOF {
-		r.err = err
+	for range maxEmptyReads {
+		n, err := r.src.Read(p)
+		if err != nil && err != io.EOF {
+			r.err = err
+		}
+		if n != 0 || err != nil {
+			return n, err
+		}
 	}
-	return n, err
+	r.err = io.ErrNoProgress
+	return 0, r.err
 }
 
 // unpacker turns a source into the bytes of the capture. The decoders are kept

@@ -1,9 +1,6 @@
 package capture
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // Sizes in bytes. A buffer starts at bufStart, which is also how far a pcapng
 // reader looks ahead for interfaces, and grows to bufMax at most.
@@ -11,8 +8,6 @@ const (
 	bufStart = 128 << 10
 	bufMax   = 512 << 10
 )
-
-var errNoProgress = errors.New("the reader returns neither bytes nor an error")
 
 // stream is a window on a byte stream. Bytes buf[r:w] are read but not yet
 // consumed; slices of them stay valid until the next call of need or skip.
@@ -47,10 +42,7 @@ func (s *stream) need(n int) bool {
 }
 
 func (s *stream) fill(n int) bool {
-	if n > bufMax {
-		return false
-	}
-	if s.err != nil {
+	if n > bufMax || s.err != nil {
 		return false
 	}
 	dst := s.buf
@@ -63,7 +55,7 @@ func (s *stream) fill(n int) bool {
 	s.w -= s.r
 	s.r = 0
 	for s.w < n {
-		m, err := s.read(s.buf[s.w:])
+		m, err := io.ReadAtLeast(s.src, s.buf[s.w:], 1)
 		s.w += m
 		if err != nil {
 			s.err = err
@@ -78,16 +70,6 @@ func growTo(have, n int) int {
 		have *= 2
 	}
 	return min(have, bufMax)
-}
-
-// read is src.Read with at least one byte or an error.
-func (s *stream) read(p []byte) (int, error) {
-	for range 100 {
-		if n, err := s.src.Read(p); n != 0 || err != nil {
-			return n, err
-		}
-	}
-	return 0, errNoProgress
 }
 
 // take consumes n bytes that need has shown to be there.
@@ -107,7 +89,7 @@ func (s *stream) skip(n int64) bool {
 		if s.err != nil {
 			return false
 		}
-		s.w, s.err = s.read(s.buf)
+		s.w, s.err = io.ReadAtLeast(s.src, s.buf, 1)
 	}
 	s.r += int(n)
 	return true
