@@ -6,9 +6,9 @@ import (
 	"edemux/flowtable"
 )
 
-// Embedded is the datagram inside an ICMP error, in its own orientation: the
+// Inner is the datagram inside an ICMP error, in its own orientation: the
 // local host sent it, so Saddr and Sport are ours.
-type Embedded struct {
+type Inner struct {
 	Saddr, Daddr flowtable.Addr
 	Sport, Dport uint16
 	Seq          uint32 // TCP sequence number; valid if HasSeq
@@ -19,12 +19,12 @@ type Embedded struct {
 	Fragment     bool // a later fragment: what follows is no transport header
 }
 
-// EmbeddedOf reads the datagram in the ICMP error that m describes and d holds.
+// Embedded reads the datagram in the ICMP error that m describes and d holds.
 // ok is false when the kernel would not look for a socket (IcmpInErrors): no
 // whole inner IP header and eight bytes behind it (icmp_socket_deliver,
 // icmpv6_notify), or when the capture ends before the ports. The result is
 // filled as far as the bytes are there in both cases.
-func EmbeddedOf(d []byte, m *Meta) (e Embedded, ok bool) {
+func Embedded(d []byte, m *Meta) (e Inner, ok bool) {
 	if !m.Has(ICMPError) || uint64(m.Payload) > uint64(len(d)) {
 		return e, false
 	}
@@ -40,7 +40,7 @@ func EmbeddedOf(d []byte, m *Meta) (e Embedded, ok bool) {
 }
 
 // ipv4 reads b; wire is how long the quoted datagram was before any cut.
-func (e *Embedded) ipv4(b []byte, wire uint32) bool {
+func (e *Inner) ipv4(b []byte, wire uint32) bool {
 	if len(b) < ip4Len || b[0]>>4 != 4 || b[0]&15 < ip4Len/4 {
 		return false
 	}
@@ -52,7 +52,7 @@ func (e *Embedded) ipv4(b []byte, wire uint32) bool {
 }
 
 // ipv6 follows ipv6_skip_exthdr: it ends at a later fragment.
-func (e *Embedded) ipv6(b []byte, wire uint32) bool {
+func (e *Inner) ipv6(b []byte, wire uint32) bool {
 	if len(b) < ip6Len || b[0]>>4 != 6 {
 		return false
 	}
@@ -81,7 +81,7 @@ func (e *Embedded) ipv6(b []byte, wire uint32) bool {
 	return e.l4(b, off, wire)
 }
 
-func (e *Embedded) l4(b []byte, off, wire uint32) bool {
+func (e *Inner) l4(b []byte, off, wire uint32) bool {
 	if off+8 > wire {
 		e.ports(b, off)
 		return false
@@ -90,7 +90,7 @@ func (e *Embedded) l4(b []byte, off, wire uint32) bool {
 }
 
 // ports takes the ports, and of TCP the sequence number, behind off.
-func (e *Embedded) ports(b []byte, off uint32) bool {
+func (e *Inner) ports(b []byte, off uint32) bool {
 	if e.Fragment {
 		return true
 	}

@@ -88,7 +88,7 @@ func (m *Meta) udp(d, t []byte, o *Options) {
 	case t[6]|t[7] == 0:
 		m.Flags |= UDPZeroCsum
 	case o.VerifyL4 && n <= uint32(len(t)):
-		m.verify(d, n, mib.UDPCsum)
+		m.verify(d, n)
 	}
 }
 
@@ -114,7 +114,7 @@ func (m *Meta) tcp(d, t []byte, o *Options) {
 	}
 	m.Payload, m.PayloadLen = m.L4+n, m.L4Len-n
 	if o.VerifyL4 && m.Flags&(Fragment|L4Cut) == 0 {
-		m.verify(d, m.L4Len, mib.TCPCsum)
+		m.verifyTCP(d)
 	}
 }
 

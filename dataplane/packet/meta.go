@@ -127,7 +127,7 @@ type Meta struct {
 	MoreFrags    bool   // Fragment
 	PktType      PktType
 	Reason       mib.Reason   // ip_rcv_core or ip6_rcv_core would drop it, before routing
-	L4Reason     mib.Reason   // the code after routing would: IP options, extension headers, transport header and checksum
+	L4Reason     mib.Reason   // the code after routing would: IP options, extension headers, transport header, TCP checksum (a wrong UDP checksum is only L4CsumBad)
 	Punt         mib.PuntWord // not IP, or link type unknown
 }
 

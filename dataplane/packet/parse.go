@@ -105,7 +105,7 @@ func plainUDP(d []byte, o *Options, m *Meta, w uint32) bool {
 	if w&0xffff == 0 {
 		m.Flags |= UDPZeroCsum
 	} else if o.VerifyL4 {
-		m.verify(d, n, mib.UDPCsum)
+		m.verify(d, n)
 	}
 	return true
 }
@@ -124,16 +124,23 @@ func plainTCP(d []byte, o *Options, m *Meta) bool {
 	m.TCPFlags, m.Doff = t[13], doff
 	m.Payload, m.PayloadLen = ethLen+ip4Len+uint32(doff), m.L4Len-uint32(doff)
 	if o.VerifyL4 {
-		m.verify(d, m.L4Len, mib.TCPCsum)
+		m.verifyTCP(d)
 	}
 	return true
 }
 
-// verify checks the transport checksum over n bytes that are all in d.
-func (m *Meta) verify(d []byte, n uint32, bad mib.Reason) {
+// verify checks the transport checksum over n bytes that are all in d. Of UDP
+// it only notes the result: Linux looks at it once the socket is known.
+func (m *Meta) verify(d []byte, n uint32) {
 	if !l4SumOK(d, m, n) {
 		m.Flags |= L4CsumBad
-		m.l4Fail(bad)
+	}
+}
+
+func (m *Meta) verifyTCP(d []byte) {
+	m.verify(d, m.L4Len)
+	if m.Flags&L4CsumBad != 0 {
+		m.l4Fail(mib.TCPCsum)
 	}
 }
 
