@@ -25,7 +25,6 @@ const (
 // pcapFormat is what the file header says.
 type pcapFormat struct {
 	big     bool  // byte order of the writer
-	nano    bool  // fractions are ns, not µs
 	record  uint8 // length of a record header
 	lens    uint8
 	unknown bool // the link type is not one that a parser knows
@@ -41,7 +40,7 @@ func pcapMagic(m [4]byte) (pcapFormat, bool) {
 		case 0xa1b2c3d4:
 			return pcapFormat{big: big, record: pcapRecord, unit: 1000}, true
 		case 0xa1b23c4d:
-			return pcapFormat{big: big, nano: true, record: pcapRecord, unit: 1}, true
+			return pcapFormat{big: big, record: pcapRecord, unit: 1}, true
 		case 0xa1b2cd34:
 			return pcapFormat{big: big, record: pcapRecordKuz, unit: 1000}, true
 		}

@@ -266,3 +266,22 @@ func TestSourceWithoutProgress(t *testing.T) {
 	require.ErrorIs(t, r.Next(&f), io.ErrNoProgress)
 	require.Empty(t, r.Warnings())
 }
+
+// zstdFrame holds b in one raw block, under a header that asks for a window of
+// 2^log bytes.
+func zstdFrame(log byte, b []byte) []byte {
+	n := uint32(len(b))<<3 | 1 // the last block, raw
+	h := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, byte(n), byte(n >> 8), byte(n >> 16)}
+	return append(h, b...)
+}
+
+// A zstd frame may ask for as much memory as the zstd tool grants by default.
+func TestZstdWindowIsBounded(t *testing.T) {
+	plain := samplePcap(5)
+	require.Len(t, requireClean(t, zstdFrame(20, plain)), 5)
+	n := allocated(func() { require.Len(t, requireClean(t, zstdFrame(27, plain)), 5) })
+	require.Less(t, n, uint64(maxWindow+8<<20))
+	_, err := NewReader(bytes.NewReader(zstdFrame(28, plain)), "bomb", Options{})
+	require.ErrorIs(t, err, ErrNotCapture)
+	require.ErrorContains(t, err, "bomb: zstd data damaged: ")
+}
