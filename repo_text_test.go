@@ -90,7 +90,7 @@ func documents(t *testing.T) map[string]string {
 			docs[name] = string(b)
 		}
 	}
-	require.Contains(t, docs, "README.md")
+	require.True(t, docs["README.md"] != "", "README.md is missing")
 	return docs
 }
 
