@@ -40,8 +40,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
-// binary returns the path of the program under test.
-func binary(t testing.TB) string {
+// program returns the path of the program under test.
+func program(t testing.TB) string {
 	t.Helper()
 	bin, err := build()
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func edemux(t testing.TB, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary(t), args...)
+	cmd := exec.CommandContext(ctx, program(t), args...)
 	cmd.Env = append(os.Environ(), "GOTRACEBACK=single")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

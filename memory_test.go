@@ -49,7 +49,7 @@ func TestGoldenMemory(t *testing.T) {
 	capture, err := os.ReadFile("testdata/pcap/fragments.pcap")
 	require.NoError(t, err)
 
-	cmd := exec.Command(binary(t), "replay", "--json", "-")
+	cmd := exec.Command(program(t), "replay", "--json", "-")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func TestRepoDocumentedCommands(t *testing.T) {
 	for name, doc := range documents(t) {
 		for _, block := range fencedBlock.FindAllStringSubmatch(doc, -1) {
 			for _, m := range edemuxCall.FindAllStringSubmatch(block[1], -1) {
-				out, _ := exec.Command(binary(t), m[1], "--help").CombinedOutput()
+				out, _ := exec.Command(program(t), m[1], "--help").CombinedOutput()
 				assert.NotRegexpf(t, `(?i)unknown command|no such command`, string(out), "%s: edemux %s", name, m[1])
 			}
 		}

@@ -22,7 +22,7 @@ import (
 // TestScript runs testdata/script/*.txtar. Beside testscript's own commands
 // they use the ones in scriptCommands; $PCAP is testdata/pcap.
 func TestScript(t *testing.T) {
-	bin := binary(t)
+	bin := program(t)
 	pcap, err := filepath.Abs("testdata/pcap")
 	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
