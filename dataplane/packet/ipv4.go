@@ -85,7 +85,8 @@ func (m *Meta) lengthIPv4(b []byte, ihl int, n uint32, o *Options) {
 	case n < uint32(ihl):
 		m.fail(mib.IPInHdr)
 	case len(b) < ihl:
-		m.Flags |= L4Cut
+		m.Flags |= L4Cut | L4Short
+		m.l4Fail(mib.PktTooSmall)
 	case o.VerifyIP && !headerOK(b[:ihl]):
 		m.fail(mib.IPCsum)
 	}

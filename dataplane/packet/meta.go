@@ -44,6 +44,7 @@ const (
 type Frame struct {
 	Data         []byte  // captured bytes, from the link layer on
 	TS           int64   // capture time, ns since the Unix epoch (TSC-derived in run)
+	Num          uint64  // number of the frame on its port, from 1; 0 unknown (seeds `rand` of programs)
 	WireLen      uint32  // length on the wire; more than len(Data) when cut
 	Port         uint16  // index of the port in the configuration
 	CPU          uint16  // CPU number of the queue it came on (software RSS in replay)
