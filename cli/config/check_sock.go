@@ -200,15 +200,20 @@ func (k *checker) steer(s *Socket) {
 	if !s.InGroup() {
 		k.list.bad(s.At("steer"), "steer on a socket without a group", "add reuseport: true, or workers: POOL")
 	}
-	n := 0
+	var given []Pos
 	for _, key := range []string{"asm", "cbpf", "mode"} {
 		if st.Has(key) {
-			if n++; n > 1 {
-				k.list.bad(st.At(key), "a group is steered one way", "keep one of asm, cbpf and mode")
-			}
+			given = append(given, st.At(key))
 		}
 	}
-	if n == 0 && !k.loose {
+	sort.Slice(given, func(i, j int) bool {
+		a, b := given[i], given[j]
+		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
+	})
+	for i := 1; i < len(given); i++ {
+		k.list.bad(given[i], "a group is steered one way", "keep one of asm, cbpf and mode")
+	}
+	if len(given) == 0 && !k.loose {
 		k.list.bad(s.At("steer"), "empty steer", `write {asm: "ld [0]; mod #4; ret a"}, {cbpf: FILE} or {mode: hash}`)
 	}
 }

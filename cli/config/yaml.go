@@ -79,13 +79,15 @@ func parseYAML(l *list, data []byte) (root *node) {
 		if d.Body == nil {
 			continue
 		}
+		doc := convert(l, d.Body, 0)
+		if doc == nil {
+			return nil
+		}
 		if root != nil {
-			l.bad(posOf(d.Body), "second YAML document", "keep one document in a file")
+			l.bad(doc.Pos, "second YAML document", "keep one document in a file")
 			return nil
 		}
-		if root = convert(l, d.Body, 0); root == nil {
-			return nil
-		}
+		root = doc
 	}
 	return root
 }
@@ -236,7 +238,10 @@ func convert(l *list, n ast.Node, depth int) *node {
 	case *ast.MappingNode:
 		return convertMapping(l, v, t, depth)
 	case *ast.SequenceNode:
-		v.class, v.Text = classList, "["
+		v.class, v.Text = classList, "-"
+		if t.IsFlowStyle {
+			v.Text = "["
+		}
 		for _, e := range t.Values {
 			c := convert(l, e, depth+1)
 			if c == nil {
