@@ -55,7 +55,7 @@ func FuzzScript(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseScript("f", text)
+		s, err := ParseScript("f", []byte(text))
 		if err != nil {
 			var e *ScriptError
 			if !errors.As(err, &e) || e.Line < 1 || e.Col < 1 || e.Col > len([]rune(text))+1 {

@@ -10,12 +10,16 @@ import (
 
 // Event is one command of a script with its moment.
 type Event struct {
-	Frame   uint64        // before this frame of the merged input, from 1; 0: At counts
-	At      time.Duration // capture time since the first frame
-	Line    int           // of the script, from 1
+	Frame   uint64        // before this frame of the merged input, from 1; 0: Offset counts
+	Offset  time.Duration // capture time since the first frame
+	File    string        // the script's name
+	Line    int           // in it, from 1
 	Text    string        // the command
 	Command Command
 }
+
+// Place is file:line, for messages about a command that failed.
+func (e *Event) Place() string { return e.File + ":" + strconv.Itoa(e.Line) }
 
 // ScriptError is a mistake in a script.
 type ScriptError struct {
@@ -47,10 +51,10 @@ type Script struct {
 
 // ParseScript reads a script; file is its name in errors (*ScriptError). The
 // first mistake ends it.
-func ParseScript(file, text string) (*Script, error) {
+func ParseScript(file string, text []byte) (*Script, error) {
 	s := &Script{}
 	n := 0
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		n++
 		line = strings.TrimRight(line, " \t\r")
 		ev, err := parseEvent(line)
@@ -60,7 +64,7 @@ func ParseScript(file, text string) (*Script, error) {
 		if ev == nil {
 			continue
 		}
-		ev.Line = n
+		ev.File, ev.Line = file, n
 		if ev.Frame > 0 {
 			s.frames = append(s.frames, *ev)
 		} else {
@@ -68,7 +72,7 @@ func ParseScript(file, text string) (*Script, error) {
 		}
 	}
 	sort.SliceStable(s.frames, func(i, j int) bool { return s.frames[i].Frame < s.frames[j].Frame })
-	sort.SliceStable(s.times, func(i, j int) bool { return s.times[i].At < s.times[j].At })
+	sort.SliceStable(s.times, func(i, j int) bool { return s.times[i].Offset < s.times[j].Offset })
 	return s, nil
 }
 
@@ -94,7 +98,7 @@ func parseEvent(line string) (*Event, *Error) {
 		if msg != "" {
 			return nil, fail(line, when, "%s: %s", when.text, msg)
 		}
-		ev.At = d
+		ev.Offset = d
 	default:
 		return nil, fail(line, when, "want #FRAME or @+TIME before the command, or # and a blank for a comment")
 	}
@@ -210,7 +214,7 @@ func (s *Script) Cursor() Cursor {
 
 // Due reports whether Next would return an event: cheap enough for each frame.
 func (c *Cursor) Due(frame uint64, since time.Duration) bool {
-	return len(c.frames) > 0 && c.frames[0].Frame <= frame || len(c.times) > 0 && c.times[0].At <= since
+	return len(c.frames) > 0 && c.frames[0].Frame <= frame || len(c.times) > 0 && c.times[0].Offset <= since
 }
 
 // Next returns the next command to run before the given frame, which comes
@@ -219,9 +223,9 @@ func (c *Cursor) Due(frame uint64, since time.Duration) bool {
 // leaves out (--frames, --filter) lets its commands run before the next one.
 func (c *Cursor) Next(frame uint64, since time.Duration) *Event {
 	byFrame := len(c.frames) > 0 && c.frames[0].Frame <= frame
-	byTime := len(c.times) > 0 && c.times[0].At <= since
+	byTime := len(c.times) > 0 && c.times[0].Offset <= since
 	if byFrame && byTime {
-		byTime = c.times[0].At < since || c.times[0].Line < c.frames[0].Line
+		byTime = c.times[0].Offset < since || c.times[0].Line < c.frames[0].Line
 		byFrame = !byTime
 	}
 	switch {

@@ -22,7 +22,7 @@ const sample = `# history of a scenario
 @+1.5s close a` + "\r\n"
 
 func TestScript(t *testing.T) {
-	s, err := ParseScript("events.txt", sample)
+	s, err := ParseScript("events.txt", []byte(sample))
 	require.NoError(t, err)
 	require.Equal(t, 6, s.Len())
 	lines := func(evs []Event) (out []int) {
@@ -36,7 +36,7 @@ func TestScript(t *testing.T) {
 	require.Equal(t, []int{7, 5, 10}, lines(s.times))
 	require.Equal(t, Bind{Spec: `{name: c, proto: udp, bind: "10.0.0.1:7002", worker: web/1}`, Col: 12}, s.frames[0].Command)
 	require.Equal(t, "close a", s.times[2].Text)
-	require.Equal(t, 1500*time.Millisecond, s.times[2].At)
+	require.Equal(t, 1500*time.Millisecond, s.times[2].Offset)
 }
 
 func TestScriptErrors(t *testing.T) {
@@ -62,7 +62,7 @@ func TestScriptErrors(t *testing.T) {
 		{"#1 bind {a: b", ":1:9:", "not closed"},
 		{"# ü\n#1 early-demux upd off", ":2:16:", "did you mean udp"},
 	} {
-		_, err := ParseScript("s", c.text)
+		_, err := ParseScript("s", []byte(c.text))
 		if c.msg == "" {
 			require.NoError(t, err, c.text)
 			continue
@@ -71,7 +71,7 @@ func TestScriptErrors(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), "s"+c.where+" "), "%q: %v", c.text, err)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	_, err := ParseScript("s", "\n#1 colse b")
+	_, err := ParseScript("s", []byte("\n#1 colse b"))
 	require.Equal(t, "#1 colse b\n   ^^^^^", err.(*ScriptError).Source())
 }
 
@@ -88,9 +88,9 @@ func run(c *Cursor, frames []uint64, at func(uint64) time.Duration) (log []strin
 }
 
 func TestCursor(t *testing.T) {
-	s, err := ParseScript("s", strings.Join([]string{
+	s, err := ParseScript("s", []byte(strings.Join([]string{
 		"#3 close f3", "@+20ms close t20", "#1 close f1", "@+20ms close t20b", "@+15ms close t15", "#3 close f3b", "#9 close f9", "@+1h close never",
-	}, "\n"))
+	}, "\n")))
 	require.NoError(t, err)
 	tenMS := func(f uint64) time.Duration { return time.Duration(f-1) * 10 * time.Millisecond }
 	c := s.Cursor()
@@ -124,18 +124,18 @@ func TestCursorTwin(t *testing.T) {
 				ev.Frame = 1 + r.Uint64N(8)
 				s.frames = append(s.frames, ev)
 			} else {
-				ev.At = time.Duration(r.IntN(80))
+				ev.Offset = time.Duration(r.IntN(80))
 				s.times = append(s.times, ev)
 			}
 		}
 		sort.SliceStable(s.frames, func(i, j int) bool { return s.frames[i].Frame < s.frames[j].Frame })
-		sort.SliceStable(s.times, func(i, j int) bool { return s.times[i].At < s.times[j].At })
+		sort.SliceStable(s.times, func(i, j int) bool { return s.times[i].Offset < s.times[j].Offset })
 		want := s.Events()
 		at := func(ev Event) time.Duration { // frame f comes at 10(f-1)
 			if ev.Frame > 0 {
 				return time.Duration(ev.Frame-1) * 10
 			}
-			return ev.At
+			return ev.Offset
 		}
 		sort.SliceStable(want, func(i, j int) bool { return at(want[i]) < at(want[j]) })
 		var got []Event
