@@ -66,3 +66,10 @@ func TestHousekeeping(t *testing.T) {
 	o.Housekeeping = []int{9}
 	require.Equal(t, []int{9}, o.housekeeping([]int{0, 1, 2, 3}))
 }
+
+func TestExplain(t *testing.T) {
+	require.Empty(t, explain("\n"))
+	require.Equal(t, "EAL: failed to parse device \"x\"", explain("EAL: failed to parse device \"x\"\nEAL: Failed to attach device on primary process\n"))
+	require.Equal(t, "EAL: Failed to attach device on primary process", explain("EAL: Failed to attach device on primary process\n"))
+	require.Equal(t, "a; b; c", explain("a\na\nb\n c \nd\n"))
+}

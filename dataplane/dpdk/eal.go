@@ -130,20 +130,9 @@ func affinity(tid int) (cpus []int, err error) {
 func failed(object, step string, code C.int, mark C.uint64_t) error {
 	var b [C.EDX_ERRLEN * 4]byte
 	n := C.edx_log_since(mark, 4 /* RTE_LOG_ERR */, (*C.char)(unsafe.Pointer(&b[0])), C.size_t(len(b)))
-	var reasons []string
-	for _, l := range strings.Split(string(b[:n]), "\n") {
-		l = strings.Join(strings.Fields(l), " ")
-		if l != "" && !slices.Contains(reasons, l) {
-			reasons = append(reasons, l)
-		}
-	}
-	// The first line is where it went wrong; what follows is its way up.
 	text := C.GoString(C.rte_strerror(-code))
-	if len(reasons) > 3 {
-		reasons = reasons[:3]
-	}
-	if len(reasons) > 0 {
-		text += " (" + strings.Join(reasons, "; ") + ")"
+	if said := explain(string(b[:n])); said != "" {
+		text = said + " (" + text + ")"
 	}
 	return &Error{Object: object, Step: step, Reason: text, Code: int(-code)}
 }

@@ -47,7 +47,11 @@ func (e *EAL) OpenPort(o PortOptions) (*Port, error) {
 	defer C.free(unsafe.Pointer(cname))
 	mark := C.edx_log_mark()
 	if code := C.edx_probe(cdev, cname, (*C.uint16_t)(&p.id)); code < 0 {
-		return nil, failed(o.Device, "attach", code, mark)
+		step := "attach"
+		if code == -C.EFAULT { // rte_dev_probe's word for a string that no bus claims
+			step += ": no bus or driver of DPDK knows it"
+		}
+		return nil, failed(o.Device, step, code, mark)
 	}
 	p.open = true
 	if err := p.configure(); err != nil {
@@ -138,8 +142,11 @@ func (p *Port) configure() error {
 // key is the RSS key cut to what the device takes.
 func (p *Port) key() ([]byte, error) {
 	want := int(p.info.key_len)
-	if len(p.o.RSSKey) == 0 || want == 0 {
-		return p.o.RSSKey, nil
+	if len(p.o.RSSKey) == 0 {
+		return nil, nil
+	}
+	if want == 0 {
+		want = 40 // what DPDK takes a device for that does not say
 	}
 	if len(p.o.RSSKey) < want {
 		return nil, &Error{Object: p.o.Device, Step: "configure", Reason: fmt.Sprintf("RSS key of %d bytes: the device wants %d", len(p.o.RSSKey), want), Code: int(unix.EINVAL)}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -178,4 +179,24 @@ type PanicError struct {
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("lcore %d: panic: %v\n%s", e.Lcore, e.Value, e.Stack)
+}
+
+// explain makes one clause of what DPDK logged about a failure: its first lines,
+// where it went wrong, without those that only pass the failure up.
+func explain(log string) string {
+	var said, passed []string
+	for _, l := range strings.Split(log, "\n") {
+		l = strings.Join(strings.Fields(l), " ")
+		switch {
+		case l == "" || slices.Contains(said, l):
+		case strings.Contains(l, "Failed to attach device") || strings.Contains(l, "Driver cannot attach"):
+			passed = append(passed, l)
+		default:
+			said = append(said, l)
+		}
+	}
+	if len(said) == 0 {
+		said = passed
+	}
+	return strings.Join(said[:min(len(said), 3)], "; ")
 }
