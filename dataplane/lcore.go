@@ -1,0 +1,147 @@
+package dataplane
+
+import (
+	"edemux/dataplane/mib"
+	"edemux/dataplane/packet"
+	"edemux/dataplane/reasm"
+	"edemux/demux"
+	"edemux/demux/cbpf"
+	"edemux/flowtable"
+)
+
+// Lcore is one polling thread's part of the engine: its counters, the packet
+// in hand, and references to what all lcores share. Only the owning thread
+// uses it; control threads get copies of the counters through Engine.Counters.
+type Lcore struct {
+	e    *Engine
+	st   *state // what the running burst uses, loaded once
+	view *demux.View
+
+	c        Counters
+	p        pkt
+	whole    reasm.Buffer // the datagram that the packet in hand completed
+	fragment reasm.Fragment
+	input    cbpf.Input
+	mcast    []uint32
+	copies   *[]Copy
+	now      int64
+
+	parseOptions packet.Options
+	reasm        *reasm.Table
+	reqs         *backlogs
+	tw           *timeWaits
+	localAuto    *LocalAuto
+	lookAhead    bool
+	readers      []*flowtable.Reader
+
+	snap snapshotCell
+}
+
+// begin loads the state once for the burst and makes room for what it added.
+func (l *Lcore) begin(b *Burst) {
+	if st := l.e.state.Load(); st != l.st {
+		l.adopt(st)
+	}
+	b.Copies = b.Copies[:0]
+	l.copies = &b.Copies
+	l.c.Bursts++
+}
+
+// end is the quiescent point: bounded upkeep of the tables, and the counters
+// for whoever asked.
+func (l *Lcore) end() {
+	for _, t := range l.st.tables {
+		t.Step(stepBudget, l.now)
+	}
+	for _, r := range l.readers {
+		r.Quiescent()
+	}
+	l.snap.serve(&l.c)
+}
+
+// stepBudget is how many entries one burst may move or look at for expiry, in
+// each table: enough to keep up with an insert per packet.
+const stepBudget = 2 * BurstMax
+
+// adopt switches to a new state between bursts.
+func (l *Lcore) adopt(st *state) {
+	l.c.grow(st)
+	if l.st == nil || len(l.st.tables) != len(st.tables) {
+		for _, r := range l.readers {
+			r.Close()
+		}
+		l.readers = l.readers[:0]
+		for _, t := range st.tables {
+			l.readers = append(l.readers, t.Reader())
+		}
+	}
+	l.st, l.view = st, st.View
+	l.p.q.Hasher = l.e.hasher
+}
+
+// parse reads the headers of the whole burst: pure, so it may have been done
+// on another thread.
+func (l *Lcore) parse(b *Burst) {
+	if b.Parsed {
+		return
+	}
+	for i := range b.N {
+		packet.Parse(&b.Frames[i], &l.parseOptions, &b.Metas[i])
+	}
+}
+
+// ingress maps port and tags to interfaces. Frames without one keep nil.
+func (l *Lcore) ingress(b *Burst) {
+	for i := range b.N {
+		m := &b.Metas[i]
+		b.ifaces[i] = l.view.Ingress(b.Frames[i].Port, m.VLANs, m.NVLAN)
+	}
+}
+
+// prefetch hashes every packet that early demux will look up and touches its
+// bucket. It decides nothing: gates are asked again when the packet's turn
+// comes, and by the same view.
+func (l *Lcore) prefetch(b *Burst) {
+	clear(b.hashed[:b.N])
+	if !l.lookAhead {
+		return
+	}
+	for i := range b.N {
+		m, ifc := &b.Metas[i], b.ifaces[i]
+		if ifc == nil || m.Reason != mib.NotDropped || !m.Has(packet.HasTuple) || m.PktType != packet.Host {
+			continue
+		}
+		vrf := &l.view.VRFs[ifc.VRF]
+		proto, why := earlyGate(m, &vrf.Sysctl)
+		if why != tried {
+			continue
+		}
+		t := vrf.TCP
+		if proto == EarlyUDP {
+			if t = vrf.UDP; !l.view.MatchExact {
+				continue
+			}
+		}
+		if t.Len() == 0 {
+			continue
+		}
+		b.sums[i] = l.e.hasher.Sum(vrf.Seed, m.Daddr, m.Saddr, m.Sport)
+		b.hashed[i] = true
+		t.Prefetch(b.sums[i].Hash(m.Dport), m.IPVer == 6)
+	}
+}
+
+// advance moves the lcore's clock forward.
+func (l *Lcore) advance(now int64) { l.now = now }
+
+// program gives the query what group programs see of the packet: the payload
+// from behind the transport header, and the ancillary data.
+func (l *Lcore) program(p *pkt) *demux.Query {
+	if !l.view.HasPrograms {
+		p.q.Prog = nil
+		return &p.q
+	}
+	programInput(p, l.e.cfg.Secret, &l.input)
+	p.q.Prog = &l.input
+	return &p.q
+}

@@ -1,0 +1,62 @@
+package dataplane
+
+import (
+	"maps"
+
+	"edemux/demux"
+)
+
+// Names turns the numbers in decisions into the names that people gave. It is
+// immutable: decisions keep the Names that held when they were taken, so a
+// socket that is closed later keeps its name.
+type Names struct {
+	view    *demux.View
+	closed  map[uint32]string // sockets that lived once
+	workers []*Worker
+}
+
+// newNames keeps the names of sockets that the new view does not have any more.
+func (e *Engine) newNames(st, old *state) *Names {
+	n := &Names{view: st.View, workers: st.workers}
+	if old == nil {
+		return n
+	}
+	n.closed = old.names.closed
+	if len(st.gone) > 0 {
+		n.closed = maps.Clone(n.closed)
+	}
+	if n.closed == nil {
+		n.closed = map[uint32]string{}
+	}
+	for _, id := range st.gone {
+		n.closed[id] = old.View.Name(id)
+	}
+	return n
+}
+
+// VRF returns the name of a VRF, "" for -1.
+func (n *Names) VRF(i int16) string {
+	if i < 0 {
+		return ""
+	}
+	return n.view.VRFs[i].Name
+}
+
+// Sock returns the name of a socket, "" for 0.
+func (n *Names) Sock(id uint32) string {
+	if id == 0 {
+		return ""
+	}
+	if s := n.view.Sock(id); s.Alive() {
+		return n.view.Name(id)
+	}
+	return n.closed[id]
+}
+
+// Worker returns pool/index of a worker, "" for -1.
+func (n *Names) Worker(i int32) string {
+	if i < 0 {
+		return ""
+	}
+	return n.workers[i].Name
+}

@@ -1,0 +1,197 @@
+package dataplane
+
+import (
+	"edemux/dataplane/mib"
+	"edemux/dataplane/packet"
+	"edemux/demux"
+	"edemux/flowtable"
+)
+
+// Walk carries one burst from the wire to the workers. Only the owning thread
+// calls it. now is the clock of packets that bring no time of their own; zero
+// in replay, where each packet's capture time is the clock.
+func (l *Lcore) Walk(b *Burst, now int64) {
+	l.begin(b)
+	l.parse(b)    // ip_rcv_core, ip6_rcv_core: bytes only
+	l.ingress(b)  // port and tags to interface
+	l.prefetch(b) // hash what early demux will probe, touch its bucket
+	for i := range b.N {
+		l.packet(b, i, now)
+	}
+	l.end()
+}
+
+// packet takes one packet through the kernel's receive path.
+func (l *Lcore) packet(b *Burst, i int, now int64) {
+	p := &l.p
+	p.start(l, b, i, now)
+	if !l.receive(p) { // direction, VRF, header checks: ip_rcv_core, l3mdev_ip_rcv
+		return
+	}
+	l.earlyDemux(p)        // ip_rcv_finish_core
+	if !l.routeInput(p) || // ip_route_input_noref, unless a hit brought a valid route
+		!l.ipOptions(p) || // ip_rcv_options; IPv6 extension headers
+		!l.defragment(p) { // ip_local_deliver
+		return
+	}
+	switch p.m.Proto { // ip_protocol_deliver_rcu, with lookup and group selection
+	case demux.TCP:
+		l.tcp(p)
+	case demux.UDP:
+		l.udp(p)
+	default:
+		l.otherProto(p)
+	}
+}
+
+// pkt is the packet in hand. One per lcore, reset for each packet.
+type pkt struct {
+	f       *packet.Frame
+	m       *packet.Meta // of the frame, or of the datagram that it completed
+	data    []byte       // bytes that m's offsets are into
+	d       *Decision
+	ifc     *demux.Iface
+	vrf     *demux.VRF
+	vc      *VRFCounters
+	fam     *familyMIB
+	space   *flowtable.Space // table that ref is in
+	ref     flowtable.Ref    // flow found; 0 = none
+	flow    flowtable.Flow   // its contents, valid with ref
+	now     int64
+	stamp   uint32 // what a flow's route stamp must be to be valid
+	sock    uint32 // connected UDP socket found early
+	frame   int    // index in the burst
+	len     uint64 // bytes to account to the worker
+	route   demux.RouteType
+	handler uint8 // protocol whose handler runs, 0 in the IP layer
+
+	early     bool // found by early demux
+	probed    bool // the flow table of the packet's VRF was searched
+	haveRoute bool // a valid route came with the early hit
+	q         demux.Query
+}
+
+// start resets the packet in hand for frame i of b.
+func (p *pkt) start(l *Lcore, b *Burst, i int, now int64) {
+	f, m := &b.Frames[i], &b.Metas[i]
+	p.f, p.m, p.d, p.data = f, m, &b.Dec[i], f.Data
+	*p.d = Decision{Worker: -1, VRF: -1}
+	p.ifc, p.frame, p.len = b.ifaces[i], i, uint64(f.WireLen)
+	p.vrf, p.vc, p.space, p.ref = nil, &l.c.VRFs[0], nil, 0
+	p.sock, p.early, p.probed, p.haveRoute, p.handler = 0, false, false, false, 0
+	if now == 0 {
+		now = f.TS
+	}
+	if now > l.now {
+		l.advance(now)
+	}
+	p.now = l.now
+	l.c.Frames++
+	l.c.Bytes += uint64(f.WireLen)
+	p.q.Reset()
+	if b.hashed[i] {
+		p.q.SetSum(b.sums[i])
+	}
+}
+
+// receive settles whether the packet is one for this host's IP layer: what
+// the link layer, the direction and the header checks say. False: decided.
+func (l *Lcore) receive(p *pkt) bool {
+	m := p.m
+	if m.PktType == packet.Outgoing || l.sentByPort(p) {
+		return l.egress(p)
+	}
+	if m.Punt == mib.LinkType {
+		return l.punt(p, mib.LinkType)
+	}
+	if p.ifc == nil {
+		return l.drop(p, mib.NoVRF)
+	}
+	p.vrf = &l.view.VRFs[p.ifc.VRF]
+	p.vc = &l.c.VRFs[p.ifc.VRF+1]
+	p.d.VRF = int16(p.ifc.VRF)
+	if m.Punt != mib.NotPunted {
+		return l.punt(p, m.Punt)
+	}
+	if m.Has(packet.HasTuple) && l.outgoing(p) {
+		return l.egress(p)
+	}
+	p.fam = &families[m.IPVer>>1&1]
+	if m.PktType == packet.OtherHost || l.otherHost(p) {
+		return l.drop(p, mib.OtherHost)
+	}
+	l.countReceived(p)
+	if m.Reason != mib.NotDropped {
+		return l.drop(p, m.Reason)
+	}
+	l.fillQuery(p)
+	return true
+}
+
+// fillQuery copies what the lookups need and rewrites the device as
+// l3mdev_ip_rcv does: inside a VRF dif is the VRF and sdif the enslaved
+// interface.
+func (l *Lcore) fillQuery(p *pkt) {
+	q, m := &p.q, p.m
+	q.Saddr, q.Daddr, q.Sport, q.Dport = m.Saddr, m.Daddr, m.Sport, m.Dport
+	q.Proto, q.V6 = m.Proto, m.IPVer == 6
+	q.CPU, q.VRF = int32(p.f.CPU), p.ifc.VRF
+	q.Dif, q.Sdif = p.ifc.Dif, p.ifc.Sdif
+	q.NoFlow, q.NoProg = false, false
+	p.stamp = routeStamp(p.vrf.FibGen, q.Dif)
+}
+
+// routeInput finds the input route unless early demux brought a valid one, and
+// restamps what it found. False: the packet does not come to a socket here.
+func (l *Lcore) routeInput(p *pkt) bool {
+	if p.haveRoute {
+		p.route = demux.RouteLocal
+		return true
+	}
+	p.route = l.view.RouteInput(&p.q)
+	switch p.route {
+	case demux.RouteLocal:
+		l.restamp(p)
+	case demux.RouteBroadcast:
+		l.c.MIB[p.fam.inBcastPkts]++
+	case demux.RouteMulticast:
+		l.c.MIB[p.fam.inMcastPkts]++
+	case demux.RouteForward:
+		return l.finish(p, mib.Forward)
+	case demux.RouteMartianSource:
+		return l.drop(p, mib.IPInvalidSource)
+	case demux.RouteMartianDest:
+		return l.drop(p, mib.IPInvalidDest)
+	default:
+		return l.drop(p, mib.IPInNoRoutes)
+	}
+	return true
+}
+
+// ipOptions drops what the IP layer finds wrong after routing: IPv4 options and
+// IPv6 extension headers. Errors of the transport header wait for its handler.
+func (l *Lcore) ipOptions(p *pkt) bool {
+	switch r := p.m.L4Reason; r {
+	case mib.IPInHdr, mib.IPv6BadExthdr:
+		return l.drop(p, r)
+	}
+	return true
+}
+
+// otherProto ends packets of protocols without sockets here; ICMP errors go to
+// the socket that they speak of.
+func (l *Lcore) otherProto(p *pkt) {
+	l.c.MIB[p.fam.inDelivers]++
+	switch p.m.Proto {
+	case packet.ProtoICMP, packet.ProtoICMPv6:
+		l.icmp(p)
+	case packet.ProtoUDPLite:
+		l.punt(p, mib.UDPLite)
+	case packet.ProtoSCTP:
+		l.punt(p, mib.SCTP)
+	case packet.ProtoDCCP:
+		l.punt(p, mib.DCCP)
+	default:
+		l.punt(p, mib.Proto)
+	}
+}
