@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 )
 
@@ -12,12 +10,7 @@ import (
 func Load(file string) (*Config, error) {
 	data, err := readAll(file)
 	if err != nil {
-		var pe *fs.PathError
-		why := err.Error()
-		if errors.As(err, &pe) {
-			why = pe.Err.Error()
-		}
-		return nil, &Error{Problems: []Problem{{File: file, What: why}}}
+		return nil, &Error{Problems: []Problem{{File: file, What: openReason(err)}}}
 	}
 	return Parse(file, data)
 }

@@ -48,7 +48,9 @@ func warnRule(l *list, c *Config, i int) {
 	}
 	for j := range i {
 		if covers(&c.Rules[j], &c.Rules[i]) {
-			l.badf(c.Rules[i].pos, "move it before the other, or remove it", "rule never matches: the one in line %d comes first", c.Rules[j].pos.Line)
+			p := c.Rules[i].pos
+			p.Text = c.Rules[i].Socket.Name
+			l.badf(p, "move it before the other, or remove it", "rule never matches: the one in line %d comes first", c.Rules[j].pos.Line)
 			return
 		}
 	}
