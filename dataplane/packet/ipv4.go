@@ -14,11 +14,11 @@ func parseIPv4(d []byte, l3 int, wire uint32, o *Options, m *Meta) {
 	b := d[l3:]
 	n := wire - uint32(l3)
 	m.L3 = uint32(l3)
+	m.IPVer = 4
 	if len(b) > 0 && (b[0]>>4 != 4 || b[0]&15 < ip4Len/4) {
 		m.fail(mib.IPInHdr)
 		return
 	}
-	m.IPVer = 4
 	if n < ip4Len {
 		m.fail(mib.IPInHdr)
 	}
@@ -86,7 +86,7 @@ func (m *Meta) lengthIPv4(b []byte, ihl int, n uint32, o *Options) {
 		m.fail(mib.IPInHdr)
 	case len(b) < ihl:
 		m.Flags |= L4Cut | L4Short
-		m.l4Fail(mib.PktTooSmall)
+		m.fail(mib.PktTooSmall)
 	case o.VerifyIP && !headerOK(b[:ihl]):
 		m.fail(mib.IPCsum)
 	}

@@ -22,6 +22,7 @@ func parseIPv6(d []byte, l3 int, wire uint32, o *Options, m *Meta) {
 	b := d[l3:]
 	n := wire - uint32(l3)
 	m.L3 = uint32(l3)
+	m.IPVer = 6
 	if n < ip6Len {
 		m.fail(mib.IPInHdr)
 	}
@@ -29,7 +30,6 @@ func parseIPv6(d []byte, l3 int, wire uint32, o *Options, m *Meta) {
 		m.fail(mib.UnhandledProto)
 		return
 	}
-	m.IPVer = 6
 	if len(b) < ip6Len {
 		m.partIPv6(b)
 		m.fail(mib.PktTooSmall)

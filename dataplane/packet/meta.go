@@ -116,7 +116,7 @@ type Meta struct {
 	FragAt       uint32 // FragHdr: offset of the IPv6 fragment header
 	VLANs        uint64 // up to four VIDs, 16 bits each, outermost in the lowest
 	NVLAN        uint8  // number of tags seen (may exceed four: see VLANStack); 255 for more
-	IPVer        uint8  // 0, 4, 6
+	IPVer        uint8  // 0, 4, 6: whose stack gets it, also when the header is unusable (no HasSaddr)
 	Proto        uint8  // IPv4 protocol; IPv6 header after the extension headers
 	NextHdr      uint8  // IPv6 next header of the fixed header; IPv4: Proto
 	TOS          uint8  // IPv4 TOS / IPv6 traffic class (ECN in the low two bits)
