@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "shim.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,16 +28,12 @@ static struct {
 	char text[LINES][WIDTH];
 } ring = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
-static ssize_t
-log_write(void *cookie, const char *buf, size_t n)
+static void
+keep(int level, const char *buf, size_t n)
 {
-	int level = rte_log_cur_msg_loglevel();
 	unsigned i;
 	size_t k = n < WIDTH - 1 ? n : WIDTH - 1;
 
-	(void)cookie;
-	if (level < 1)
-		level = RTE_LOG_DEBUG;
 	pthread_mutex_lock(&ring.mu);
 	i = ring.next++ % LINES;
 	ring.level[i] = level;
@@ -45,7 +42,42 @@ log_write(void *cookie, const char *buf, size_t n)
 	if ((unsigned)level <= ring.show)
 		fwrite(buf, 1, n, stderr);
 	pthread_mutex_unlock(&ring.mu);
+}
+
+static ssize_t
+log_write(void *cookie, const char *buf, size_t n)
+{
+	int level = rte_log_cur_msg_loglevel();
+
+	(void)cookie;
+	keep(level < 1 ? RTE_LOG_DEBUG : level, buf, n);
 	return n;
+}
+
+/* libbpf and libxdp, which net_af_xdp brings along, would write to stderr. */
+static int
+bpf_print(int level, const char *format, va_list args)
+{
+	char line[WIDTH];
+	int n = vsnprintf(line, sizeof(line), format, args);
+
+	if (n > 0)
+		keep(level == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG, line, n < WIDTH ? n : WIDTH - 1);
+	return n;
+}
+
+static void
+hush(const char *library, const char *setter)
+{
+	typedef int (*print_fn)(int, const char *, va_list);
+	void *h = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+	print_fn (*set)(print_fn);
+
+	if (h == NULL)
+		return;
+	set = (print_fn (*)(print_fn))dlsym(h, setter);
+	if (set != NULL)
+		set(bpf_print);
 }
 
 void
@@ -109,6 +141,8 @@ edx_init(int argc, char **argv)
 	}
 	if (r < 0)
 		return e > 0 ? -e : -EINVAL;
+	hush("libbpf.so.1", "libbpf_set_print");
+	hush("libxdp.so.1", "libxdp_set_print");
 	return 0;
 }
 

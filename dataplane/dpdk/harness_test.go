@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +18,16 @@ import (
 
 // alone runs the calling test in a process of its own, because a process has one
 // EAL for ever. It returns true in that process, false in the one that waited.
-func alone(t *testing.T) bool {
+func alone(t *testing.T) bool { return isolated(t, &syscall.SysProcAttr{}) }
+
+// aloneInNetns is alone in a network namespace that ends with the process.
+func aloneInNetns(t *testing.T) bool {
+	t.Helper()
+	need(t, os.Getuid() == 0, "root")
+	return isolated(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET})
+}
+
+func isolated(t *testing.T, how *syscall.SysProcAttr) bool {
 	t.Helper()
 	const mark = "EDEMUX_DPDK_TEST"
 	if os.Getenv(mark) == t.Name() {
@@ -25,6 +35,7 @@ func alone(t *testing.T) bool {
 	}
 	c := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v", "-test.timeout=60s")
 	c.Env = append(os.Environ(), mark+"="+t.Name())
+	c.SysProcAttr = how
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)

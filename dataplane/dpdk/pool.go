@@ -24,6 +24,7 @@ type Pool struct {
 	p    *C.struct_rte_mempool
 	name string
 	size PoolSize
+	lost int
 }
 
 // NewPool makes a pool of the given size.
@@ -49,8 +50,12 @@ func (p *Pool) Size() PoolSize { return p.size }
 // takes or gives.
 func (p *Pool) Avail() int { return int(C.rte_mempool_avail_count(p.p)) }
 
-// InUse counts the mbufs that are out.
-func (p *Pool) InUse() int { return p.size.Mbufs - p.Avail() }
+// InUse counts the mbufs that are out, without those Lost.
+func (p *Pool) InUse() int { return p.size.Mbufs - p.Avail() - p.lost }
+
+// Lost counts the mbufs that closed devices never give back: net_af_xdp forgets
+// those in its fill and completion rings.
+func (p *Pool) Lost() int { return p.lost }
 
 // Close gives the pool's memory back. No mbuf may be out.
 func (p *Pool) Close() error {

@@ -70,6 +70,7 @@ func (*EAL) Register(Command) error                         { return ErrNotBuilt
 func (*Pool) Size() PoolSize                                { return PoolSize{} }
 func (*Pool) Avail() int                                    { return 0 }
 func (*Pool) InUse() int                                    { return 0 }
+func (*Pool) Lost() int                                     { return 0 }
 func (*Pool) Close() error                                  { return ErrNotBuilt }
 func (*Pool) New([]byte) (Mbuf, bool)                       { return 0, false }
 func (*Ring) Put([]Mbuf) int                                { return 0 }
