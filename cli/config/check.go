@@ -38,6 +38,7 @@ func check(c *Config, loose bool) {
 		k.rule(&c.Rules[i])
 	}
 	k.lcores()
+	k.total()
 	c.list.sortFrom(from)
 }
 
@@ -195,6 +196,25 @@ func (k *checker) lcores() {
 			k.list.badf(k.At("lcores"), "list each once", "CPU %d listed twice", n)
 		}
 		seen[n] = true
+	}
+}
+
+// maxSockets bounds the sockets of a file; more belong into a flows file.
+const maxSockets = 4 << 20
+
+func (k *checker) total() {
+	n := 0
+	for i := range k.Sockets {
+		s := &k.Sockets[i]
+		if n++; s.Workers.Name != "" {
+			if p := k.pools[s.Workers.Name]; p != nil {
+				n += p.Count - 1
+			}
+		}
+		if n > maxSockets {
+			k.list.badf(s.At("name"), "put connected sockets into a flows file", "more than %d sockets", maxSockets)
+			return
+		}
 	}
 }
 

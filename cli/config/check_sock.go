@@ -9,6 +9,9 @@ import (
 
 func (k *checker) socket(s *Socket) {
 	k.sockOwner(s)
+	if s.Dev.Name == "default" {
+		k.list.bad(s.Dev.Pos, "default is not a device", "remove dev: a socket without it lives in default")
+	}
 	if s.Dev.Name != "" && k.vrfs[s.Dev.Name] == nil {
 		if _, ok := k.ifaces[s.Dev.Name]; !ok {
 			devices := map[string]bool{}

@@ -34,7 +34,7 @@ var mistakes = []struct{ name, text, want string }{
 	{"tag", "script: !!str a\n", "1:9: !!str: tags are not supported: write the value without a tag"},
 	{"directive", "%YAML 1.2\n---\nlcores: [1]\n", "1:1: %: directives are not supported: remove the line"},
 	{"documents", "lcores: [1]\n---\nlcores: [1]\n", "3:1: lcores: second YAML document: keep one document in a file"},
-	{"tab", "limits:\n\tfrag_bytes: 1\n", "2:1: YAML: found character '\t' that cannot start any token: indent with spaces"},
+	{"tab", "limits:\n\tfrag_bytes: 1\n", "2:1: YAML: found character '\\x09' that cannot start any token: indent with spaces"},
 	{"open bracket", "lcores: [1, 2\n", "1:9: [: YAML: sequence end token ']' not found: close every bracket"},
 	{"unquoted v6", "sockets:\n  - {name: a, bind: [::]:53}\n", "2:22: :: YAML: found an invalid key for this map: put the address into quotes, as \"[::]:53\""},
 	{"no space", "a:1\nb: 2\n", "1:1: a:1 b: YAML: unexpected key name: write a space after the colon"},

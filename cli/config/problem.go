@@ -33,7 +33,7 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Col)
 	}
-	for _, s := range []string{shorten(p.Text), p.What, p.Instead} {
+	for _, s := range []string{shorten(p.Text), escape(p.What), escape(p.Instead)} {
 		if s != "" {
 			b.WriteString(": ")
 			b.WriteString(s)
@@ -69,15 +69,18 @@ func (e *Error) Detail() string {
 	return p.Source + "\n" + pad.String() + "^\n"
 }
 
-// shorten makes s fit into an error line: control characters escaped, at most
-// 60 characters.
+// shorten makes s fit into an error line: at most 60 characters, escaped.
 func shorten(s string) string {
-	r := []rune(s)
-	if len(r) > 60 {
-		r = append(r[:57:57], '.', '.', '.')
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:57]) + "..."
 	}
+	return escape(s)
+}
+
+// escape keeps s on one line and off the terminal's controls.
+func escape(s string) string {
 	var b strings.Builder
-	for _, c := range r {
+	for _, c := range s {
 		if c < 0x20 || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 {
 			fmt.Fprintf(&b, "\\x%02x", c)
 			continue

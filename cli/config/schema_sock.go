@@ -62,7 +62,7 @@ var steerSpec = &spec[Steer]{what: "steer", keys: []key[Steer]{
 		return nil
 	}), "", "classic BPF; lines end with ; or a line break", func(s *Steer) *string { return &s.ASM }).shown(`"ld [0]; mod #4; ret a"`),
 	scalar("cbpf", line("file name", 4096), "", "a file of the same, or the numbers of tcpdump -ddd", func(s *Steer) *string { return &s.CBPF }).fileName("dns.bpf"),
-	scalar("mode", mapped(word[uint8]("hash", "cpu"), func(i uint8) string { return [2]string{"hash", "cpu"}[i] }), "", "hash, or cpu: the member of the packet's CPU", func(s *Steer) *string { return &s.Mode }).shown("hash"),
+	scalar("mode", mapped(word[uint8]("hash", "cpu"), func(i uint8) string { return [2]string{"hash", "cpu"}[i] }), "", "hash, or cpu: member i takes the packets of CPU i, the hash spreads the others", func(s *Steer) *string { return &s.Mode }).shown("hash"),
 }}
 
 func groupAddress(a netip.Addr) *fault {
