@@ -8,6 +8,7 @@ package dpdk
 import "C"
 
 import (
+	"time"
 	"unsafe"
 
 	"edemux/dataplane/packet"
@@ -139,13 +140,23 @@ func (q *RxQueue) Stats() RxStats {
 	}
 }
 
-// spinC polls in C alone for ticks of the TSC: the peer of the Go loop in
-// benchmarks. It returns packets and ticks.
-func (q *RxQueue) spinC(ticks uint64) (packets, took uint64) {
+// Source receives and frees in C alone for about d and returns the packets and
+// the time it took: what the device costs without anything of ours.
+func (q *RxQueue) Source(d time.Duration) (packets uint64, took time.Duration) {
 	var t C.uint64_t
-	n := C.edx_spin_rx(q.c, C.uint64_t(ticks), &t)
-	return uint64(n), uint64(t)
+	n := C.edx_source(q.c, ticks(d), &t)
+	return uint64(n), duration(t)
 }
+
+// pollsInC is Poll in a loop that stays in C, for benchmarks.
+func (q *RxQueue) pollsInC(d time.Duration) (packets uint64, took time.Duration) {
+	var t C.uint64_t
+	n := C.edx_polls(q.c, ticks(d), &t)
+	return uint64(n), duration(t)
+}
+
+func ticks(d time.Duration) C.uint64_t    { return C.uint64_t(TSCHz() * d.Seconds()) }
+func duration(t C.uint64_t) time.Duration { return time.Duration(float64(t) / TSCHz() * 1e9) }
 
 func (q *RxQueue) close() {
 	q.Release()

@@ -112,7 +112,8 @@ struct edx_rxq *edx_rxq_new(uint16_t port, uint16_t queue, uint16_t burst, uint3
 void edx_rxq_free(struct edx_rxq *q);
 struct edx_txq *edx_txq_new(uint16_t port, uint16_t queue, int vlan_insert, int numa);
 void edx_txq_free(struct edx_txq *t);
-uint64_t edx_spin_rx(struct edx_rxq *q, uint64_t ticks, uint64_t *elapsed);
+uint64_t edx_source(struct edx_rxq *q, uint64_t ticks, uint64_t *elapsed);
+uint64_t edx_polls(struct edx_rxq *q, uint64_t ticks, uint64_t *elapsed);
 
 /* Captures into mbufs. */
 enum { EDX_FEED = 64, EDX_STAGE = 1 << 20 };

@@ -4,6 +4,7 @@ package dpdk
 
 import (
 	"net"
+	"time"
 
 	"edemux/dataplane/packet"
 )
@@ -54,63 +55,64 @@ func SyncClock() {}
 // FreeBurst does nothing without DPDK.
 func FreeBurst([]Mbuf) {}
 
-func (*EAL) Describe() []string                             { return nil }
-func (*EAL) Args() []string                                 { return nil }
-func (*EAL) Lcores() []Lcore                                { return nil }
-func (*EAL) RuntimeDir() string                             { return "" }
-func (*EAL) Close() error                                   { return ErrNotBuilt }
-func (*EAL) Launch(int, func(), func(error)) error          { return ErrNotBuilt }
-func (*EAL) Wait(int) error                                 { return ErrNotBuilt }
-func (*EAL) KeepOff() (int, error)                          { return 0, ErrNotBuilt }
-func (*EAL) NewPool(string, PoolSize) (*Pool, error)        { return nil, ErrNotBuilt }
-func (*EAL) NewRing(string, int, int) (*Ring, error)        { return nil, ErrNotBuilt }
-func (*EAL) OpenPort(PortOptions) (*Port, error)            { return nil, ErrNotBuilt }
-func (*EAL) OpenFeed(PortOptions) (*Port, []*Feeder, error) { return nil, nil, ErrNotBuilt }
-func (*EAL) Register(Command) error                         { return ErrNotBuilt }
-func (*Pool) Size() PoolSize                                { return PoolSize{} }
-func (*Pool) Avail() int                                    { return 0 }
-func (*Pool) InUse() int                                    { return 0 }
-func (*Pool) Lost() int                                     { return 0 }
-func (*Pool) Close() error                                  { return ErrNotBuilt }
-func (*Pool) New([]byte) (Mbuf, bool)                       { return 0, false }
-func (*Ring) Put([]Mbuf) int                                { return 0 }
-func (*Ring) Get([]Mbuf) int                                { return 0 }
-func (*Ring) Len() int                                      { return 0 }
-func (*Ring) Cap() int                                      { return 0 }
-func (*Ring) Close()                                        {}
-func (*Port) Start() error                                  { return ErrNotBuilt }
-func (*Port) Stop() error                                   { return ErrNotBuilt }
-func (*Port) Close() error                                  { return ErrNotBuilt }
-func (*Port) Rx(int) *RxQueue                               { return nil }
-func (*Port) Tx(int) *TxQueue                               { return nil }
-func (*Port) ID() uint16                                    { return 0 }
-func (*Port) MAC() net.HardwareAddr                         { return nil }
-func (*Port) Info() PortInfo                                { return PortInfo{} }
-func (*Port) Link() (Link, error)                           { return Link{}, ErrNotBuilt }
-func (*Port) Stats() (Stats, error)                         { return Stats{}, ErrNotBuilt }
-func (*Port) XStats() ([]XStat, error)                      { return nil, ErrNotBuilt }
-func (*Port) ResetStats() error                             { return ErrNotBuilt }
-func (*Port) SetPromiscuous(bool) error                     { return ErrNotBuilt }
-func (*Port) SetMTU(int) error                              { return ErrNotBuilt }
-func (*RxQueue) Flushes(...*TxQueue) bool                   { return false }
-func (*RxQueue) Poll() []packet.Frame                       { return nil }
-func (*RxQueue) Now() int64                                 { return 0 }
-func (*RxQueue) TSC() uint64                                { return 0 }
-func (*RxQueue) Keep(int) Mbuf                              { return 0 }
-func (*RxQueue) Mbuf(int) Mbuf                              { return 0 }
-func (*RxQueue) Seq(int) uint64                             { return 0 }
-func (*RxQueue) Hash(int) (uint32, bool)                    { return 0, false }
-func (*RxQueue) Csum(int) Csum                              { return 0 }
-func (*RxQueue) Release()                                   {}
-func (*RxQueue) SetBurst(int)                               {}
-func (*RxQueue) Stats() RxStats                             { return RxStats{} }
-func (*TxQueue) Put(Mbuf) bool                              { return false }
-func (*TxQueue) Flush()                                     {}
-func (*TxQueue) Waiting() int                               { return 0 }
-func (*TxQueue) Stats() TxStats                             { return TxStats{} }
-func (*Feeder) Stage(*packet.Frame, uint64) bool            { return false }
-func (*Feeder) Push() int                                   { return 0 }
-func (*Feeder) Stats() FeedStats                            { return FeedStats{} }
-func (*Feeder) Close()                                      {}
-func (Mbuf) Head() []byte                                   { return nil }
-func (Mbuf) Len() int                                       { return 0 }
+func (*EAL) Describe() []string                               { return nil }
+func (*EAL) Args() []string                                   { return nil }
+func (*EAL) Lcores() []Lcore                                  { return nil }
+func (*EAL) RuntimeDir() string                               { return "" }
+func (*EAL) Close() error                                     { return ErrNotBuilt }
+func (*EAL) Launch(int, func(), func(error)) error            { return ErrNotBuilt }
+func (*EAL) Wait(int) error                                   { return ErrNotBuilt }
+func (*EAL) KeepOff() (int, error)                            { return 0, ErrNotBuilt }
+func (*EAL) NewPool(string, PoolSize) (*Pool, error)          { return nil, ErrNotBuilt }
+func (*EAL) NewRing(string, int, int) (*Ring, error)          { return nil, ErrNotBuilt }
+func (*EAL) OpenPort(PortOptions) (*Port, error)              { return nil, ErrNotBuilt }
+func (*EAL) OpenFeed(PortOptions) (*Port, []*Feeder, error)   { return nil, nil, ErrNotBuilt }
+func (*EAL) Register(Command) error                           { return ErrNotBuilt }
+func (*Pool) Size() PoolSize                                  { return PoolSize{} }
+func (*Pool) Avail() int                                      { return 0 }
+func (*Pool) InUse() int                                      { return 0 }
+func (*Pool) Lost() int                                       { return 0 }
+func (*Pool) Close() error                                    { return ErrNotBuilt }
+func (*Pool) New([]byte) (Mbuf, bool)                         { return 0, false }
+func (*Ring) Put([]Mbuf) int                                  { return 0 }
+func (*Ring) Get([]Mbuf) int                                  { return 0 }
+func (*Ring) Len() int                                        { return 0 }
+func (*Ring) Cap() int                                        { return 0 }
+func (*Ring) Close()                                          {}
+func (*Port) Start() error                                    { return ErrNotBuilt }
+func (*Port) Stop() error                                     { return ErrNotBuilt }
+func (*Port) Close() error                                    { return ErrNotBuilt }
+func (*Port) Rx(int) *RxQueue                                 { return nil }
+func (*Port) Tx(int) *TxQueue                                 { return nil }
+func (*Port) ID() uint16                                      { return 0 }
+func (*Port) MAC() net.HardwareAddr                           { return nil }
+func (*Port) Info() PortInfo                                  { return PortInfo{} }
+func (*Port) Link() (Link, error)                             { return Link{}, ErrNotBuilt }
+func (*Port) Stats() (Stats, error)                           { return Stats{}, ErrNotBuilt }
+func (*Port) XStats() ([]XStat, error)                        { return nil, ErrNotBuilt }
+func (*Port) ResetStats() error                               { return ErrNotBuilt }
+func (*Port) SetPromiscuous(bool) error                       { return ErrNotBuilt }
+func (*Port) SetMTU(int) error                                { return ErrNotBuilt }
+func (*RxQueue) Flushes(...*TxQueue) bool                     { return false }
+func (*RxQueue) Poll() []packet.Frame                         { return nil }
+func (*RxQueue) Now() int64                                   { return 0 }
+func (*RxQueue) TSC() uint64                                  { return 0 }
+func (*RxQueue) Keep(int) Mbuf                                { return 0 }
+func (*RxQueue) Mbuf(int) Mbuf                                { return 0 }
+func (*RxQueue) Seq(int) uint64                               { return 0 }
+func (*RxQueue) Hash(int) (uint32, bool)                      { return 0, false }
+func (*RxQueue) Csum(int) Csum                                { return 0 }
+func (*RxQueue) Release()                                     {}
+func (*RxQueue) SetBurst(int)                                 {}
+func (*RxQueue) Source(time.Duration) (uint64, time.Duration) { return 0, 0 }
+func (*RxQueue) Stats() RxStats                               { return RxStats{} }
+func (*TxQueue) Put(Mbuf) bool                                { return false }
+func (*TxQueue) Flush()                                       {}
+func (*TxQueue) Waiting() int                                 { return 0 }
+func (*TxQueue) Stats() TxStats                               { return TxStats{} }
+func (*Feeder) Stage(*packet.Frame, uint64) bool              { return false }
+func (*Feeder) Push() int                                     { return 0 }
+func (*Feeder) Stats() FeedStats                              { return FeedStats{} }
+func (*Feeder) Close()                                        {}
+func (Mbuf) Head() []byte                                     { return nil }
+func (Mbuf) Len() int                                         { return 0 }
