@@ -198,3 +198,30 @@ func TestLateErrors(t *testing.T) {
 	require.EqualError(t, err, "config: f.yaml:5:33: 10.0.0.1:53: address already in use (socket a): choose another port")
 	require.True(t, strings.HasSuffix(err.(*Error).Detail(), strings.Repeat(" ", 32)+"^\n"))
 }
+
+// TestCompact: the same keys in flow style, as people write them by hand, over
+// two lines and with remarks.
+func TestCompact(t *testing.T) {
+	c := mustParse(t, `
+checksums: {ip: verify, l4: trust}   # a remark
+ports: [{name: eth0, vlans: {10: eth0.10}}, {name: eth1}]
+vrfs:
+  - {name: red, interfaces: [eth0.10], routes: [{to: 0.0.0.0/0, via: eth1}],
+     sysctl: {tcp_tw_reuse: 1,
+              udp_early_demux: 0}}
+workers: [{name: web, count: 4, handler: "port:eth1", lcores: [3, 4]}]
+sockets:
+  # order counts
+  - {name: web443, proto: tcp, bind: "0.0.0.0:443", dev: red, workers: web, steer: {mode: cpu}}
+rules:
+  - {proto: tcp, vrf: red, dst: 192.0.2.0/24, ports: 80, socket: web443/3}
+`)
+	require.Equal(t, 1, c.VRF("red").Sysctl.TCPTwReuse)
+	require.False(t, c.VRF("red").Sysctl.UDPEarlyDemux)
+	require.Equal(t, "eth1", c.Pool("web").Handler.Port.Name)
+	require.Equal(t, PortRange{80, 80}, c.Rules[0].Ports)
+	require.Equal(t, Pos{Line: 7, Col: 32, Text: "0"}, c.VRF("red").Sysctl.At("udp_early_demux"))
+	require.Empty(t, c.Warnings)
+	require.Nil(t, c.Pool("none"))
+	require.Nil(t, c.VRF("none"))
+}
