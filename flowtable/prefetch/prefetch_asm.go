@@ -1,0 +1,15 @@
+//go:build amd64 || arm64
+
+package prefetch
+
+import "unsafe"
+
+// Line prefetches the cache line at p into all levels.
+//
+//go:noescape
+func Line(p unsafe.Pointer)
+
+// Lines prefetches the line base + 64*idx[i] for every i.
+//
+//go:noescape
+func Lines(base unsafe.Pointer, idx []uint32)
