@@ -76,7 +76,6 @@ func (m *Meta) udp(d, t []byte, o *Options) {
 		n = m.L4Len
 	}
 	if m.Flags&Fragment != 0 {
-		m.PayloadLen = max(n, udpLen) - udpLen
 		return
 	}
 	if n < udpLen || n > m.L4Len {

@@ -42,7 +42,7 @@ const (
 // allocates nor panics, and costs a bounded time for any bytes.
 func Parse(f *Frame, o *Options, m *Meta) {
 	if d := f.Data; len(d) >= ethLen+ip4Len+udpLen && f.Link == LinkEthernet &&
-		uint32(len(d)) == f.WireLen && !f.VLANStripped && !f.HasPktType {
+		len(d) <= ethLen+0xffff && uint32(len(d)) == f.WireLen && !f.VLANStripped && !f.HasPktType {
 		if plain(d, o, m) {
 			return
 		}
