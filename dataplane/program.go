@@ -20,10 +20,8 @@ func programInput(p *pkt, secret [16]byte, in *cbpf.Input) {
 		Len:     m.L3 + m.L3Len - min(m.Payload, m.L3+m.L3Len),
 		CPU:     uint32(p.f.CPU),
 		Ifindex: p.ifc.Index,
-		Queue:   uint32(p.f.CPU),
-		HatType: 1, // ARPHRD_ETHER
+		Queue:   1 + uint32(p.f.CPU),
 		PktType: uint8(m.PktType),
-		PayOff:  m.Payload - m.L3,
 
 		EtherType: 0x0800,
 		VLANTCI:   uint16(m.VLANs),

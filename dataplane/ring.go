@@ -11,6 +11,7 @@ import (
 // stay borrowed until the consumer is done with it.
 type Item struct {
 	Frame packet.Frame
+	Meta  packet.Meta
 	Data  []byte
 }
 

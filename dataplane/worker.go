@@ -2,7 +2,9 @@ package dataplane
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
+	"time"
 
 	"edemux/dataplane/packet"
 )
@@ -27,6 +29,7 @@ type Worker struct {
 	Ring    *Ring  // nil: run to completion
 	Tx      Tx     // with HandleEcho and HandlePort, set by run
 	sum     atomic.Uint64
+	handled atomic.Uint64 // items taken from Ring and done with
 }
 
 // Tx takes packets that a handler sends. Refused packets are freed and counted
@@ -46,21 +49,60 @@ func NewWorker(pool string, index int, h Handler) *Worker {
 // handler at once. False: the ring is full.
 func (w *Worker) accept(p *pkt) bool {
 	if w.Ring != nil {
-		return w.Ring.Enqueue(Item{Frame: *p.f, Data: p.data})
+		return w.Ring.Enqueue(Item{Frame: *p.f, Meta: *p.m, Data: p.data})
 	}
+	w.handle(p.f, p.m, p.data)
+	return true
+}
+
+// handle does with a packet what the worker is there for.
+func (w *Worker) handle(f *packet.Frame, m *packet.Meta, data []byte) {
 	switch w.Handler {
 	case HandleTouch:
-		w.sum.Add(touch(p.data))
+		w.sum.Add(touch(data))
 	case HandleEcho:
 		if w.Tx != nil {
-			w.Tx.Echo(p.f, p.m)
+			w.Tx.Echo(f, m)
 		}
 	case HandlePort:
 		if w.Tx != nil {
-			w.Tx.Out(w.Port, p.f, p.m)
+			w.Tx.Out(w.Port, f, m)
 		}
 	}
-	return true
+}
+
+// Poll takes packets from the worker's ring until stop, on the worker's own
+// thread. It naps when the ring stays empty.
+func (w *Worker) Poll(stop *atomic.Bool) {
+	var it Item
+	for idle := 0; ; idle++ {
+		for w.Ring.Dequeue(&it) {
+			w.handle(&it.Frame, &it.Meta, it.Data)
+			w.handled.Add(1)
+			idle = 0
+		}
+		switch {
+		case stop.Load():
+			return
+		case idle > spinsBeforeNap:
+			time.Sleep(workerNap)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// An idle worker looks again at once for a while, then takes short naps.
+const (
+	spinsBeforeNap = 1000
+	workerNap      = 20 * time.Microsecond
+)
+
+// Wait returns when everything that was put into the ring so far is handled.
+func (w *Worker) Wait() {
+	for w.handled.Load() < w.Ring.tail.Load() {
+		runtime.Gosched()
+	}
 }
 
 // touch reads every byte.

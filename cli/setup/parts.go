@@ -1,0 +1,144 @@
+package setup
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"edemux/cli/config"
+	"edemux/dataplane"
+	"edemux/dataplane/packet"
+	"edemux/demux"
+	"edemux/flowtable"
+)
+
+// makeTables makes the flow tables of every VRF: its own, or a place in
+// default's.
+func (h *Host) makeTables() error {
+	var shared [2]*flowtable.Table
+	for i := range h.Config.VRFs {
+		v := &h.Config.VRFs[i]
+		tables := shared
+		e := v.Ehash
+		if e != nil {
+			for p, buckets := range []uint32{e.TCP, e.UDP} {
+				t, err := flowtable.New(flowtable.Config{
+					Name: v.Name + "/" + protoNames[p], Buckets: buckets, Max: max(buckets, e.Max),
+					Flows: e.Flows, Hasher: h.Builder.Hasher,
+				})
+				if err != nil {
+					return fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
+				}
+				tables[p] = t
+				h.tables = append(h.tables, t)
+			}
+		} else {
+			e = h.Config.VRFs[0].Ehash
+		}
+		if i == 0 {
+			shared = tables
+		}
+		if err := h.openSpaces(uint16(i), v, e, tables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var protoNames = [2]string{"tcp", "udp"}
+
+func (h *Host) openSpaces(vrf uint16, v *config.VRF, e *config.Ehash, tables [2]*flowtable.Table) error {
+	limits := flowtable.Limits{Flows: e.Flows, Full: policies[e.Full]}
+	var spaces [2]*flowtable.Space
+	for p, t := range tables {
+		s, err := t.Space(v.Name, h.Builder.Hasher.Seed(v.Name), limits)
+		if err != nil {
+			return fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
+		}
+		spaces[p] = s
+	}
+	h.Builder.SetSpaces(vrf, spaces[0], spaces[1])
+	return nil
+}
+
+var policies = [...]flowtable.Policy{
+	config.FullDrop: flowtable.Drop, config.FullEvict: flowtable.Evict, config.FullPass: flowtable.Pass,
+}
+
+var handlers = [...]dataplane.Handler{
+	config.HandlerCount: dataplane.HandleCount, config.HandlerTouch: dataplane.HandleTouch,
+	config.HandlerPcap: dataplane.HandlePcap, config.HandlerEcho: dataplane.HandleEcho,
+	config.HandlerPort: dataplane.HandlePort,
+}
+
+// workers makes the workers of all pools in order. Those of a pool with lcores
+// poll a ring.
+func (h *Host) workers(replay bool) (all []*dataplane.Worker) {
+	for i := range h.Config.Workers {
+		p := &h.Config.Workers[i]
+		for n := range p.Count {
+			w := dataplane.NewWorker(p.Name, n, handlers[p.Handler.Kind])
+			if len(p.Lcores) > 0 {
+				w.Ring = dataplane.NewRing(p.Ring, replay)
+				h.rings = append(h.rings, w)
+			}
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// ports describes the configured ports and remembers their queues.
+func (h *Host) ports() (all []dataplane.Port) {
+	for i := range h.Config.Ports {
+		p := &h.Config.Ports[i]
+		port := dataplane.Port{Name: p.Name, Known: p.MAC != nil}
+		if port.Known {
+			var b [8]byte
+			copy(b[2:], p.MAC)
+			port.MAC = binary.BigEndian.Uint64(b[:])
+		}
+		all = append(all, port)
+		q := Queues{}
+		for _, c := range p.CPUs {
+			q.CPUs = append(q.CPUs, uint16(c))
+		}
+		h.queues = append(h.queues, q)
+	}
+	return all
+}
+
+// Queues are the receive queues by port. Ports that appear later have one.
+func (h *Host) Queues() []Queues { return h.queues }
+
+// NewPort reports whether a port has no interface yet.
+func (h *Host) NewPort(port uint16) bool { return int(port) >= h.known }
+
+// KnowPort gives every port up to this one an interface of its name, to which
+// all tag stacks belong. Only without -c: a configuration names its ports, and
+// interfaces of a capture that it does not name stay without one (NO_VRF).
+func (h *Host) KnowPort(port uint16) error {
+	if !h.NewPort(port) {
+		return nil
+	}
+	for ; h.known <= int(port); h.known++ {
+		name := h.Ports.Name(uint16(h.known))
+		n := h.Engine.AddPort(dataplane.Port{Name: name})
+		if !h.anyPort {
+			continue
+		}
+		if _, err := h.Builder.AddIface(demux.IfaceSpec{Name: name, Port: uint16(n), AnyVLAN: true}); err != nil {
+			return err
+		}
+	}
+	return h.Engine.Publish()
+}
+
+// VRFName is the VRF that a frame belongs to, "" when it has none.
+func (h *Host) VRFName(port uint16, m *packet.Meta) string {
+	v := h.Engine.View()
+	ifc := v.Ingress(port, m.VLANs, m.NVLAN)
+	if ifc == nil {
+		return ""
+	}
+	return v.VRFs[ifc.VRF].Name
+}
