@@ -140,9 +140,9 @@ func (s *spec[T]) names() string {
 
 func (s *spec[T]) unknown(name string) *fault {
 	if hint, ok := s.elsewhere[name]; ok {
-		return &fault{"not a key of " + article(s.what), hint}
+		return &fault{"not a key of " + s.what, hint}
 	}
-	what := "unknown key of " + article(s.what)
+	what := "unknown key of " + s.what
 	all := make([]string, len(s.keys))
 	for i := range s.keys {
 		all[i] = s.keys[i].name

@@ -137,7 +137,7 @@ limits: {frag_bytes: x}
 		lines = append(lines, p.String())
 	}
 	require.Equal(t, []string{
-		"f.yaml:1:1: workres: unknown key of a configuration: write workers",
+		"f.yaml:1:1: workres: unknown key of configuration: write workers",
 		"f.yaml:4:22: tpc: not allowed here: write tcp",
 		"f.yaml:5:22: x: not a number: write a number from 65536 to 68719476736",
 	}, lines)

@@ -16,10 +16,10 @@ const pools = "workers:\n  - {name: dns, count: 2}\n  - {name: web, count: 4}\n"
 // "config: f.yaml:" that all share.
 var mistakes = []struct{ name, text, want string }{
 	// structure
-	{"unknown key", "prots: []\n", "1:1: prots: unknown key of a configuration: write ports"},
-	{"unknown key, far off", "nonsense: 1\n", "1:1: nonsense: unknown key of a configuration: the keys here are secret, checksums, early_demux_match, sysctl, lcores, eal, control, limits, ports, vrfs, workers, sockets, flows, rules, script"},
-	{"unknown key in a list", "ports:\n  - name: eth0\n    queue: 2\n", "3:5: queue: unknown key of a port: write queues"},
-	{"later key", "sockets:\n  - {name: a, proto: udp, bind: \"1.1.1.1:1\", worker: dns/0, reuseport: true, steer: {program: x}}\n" + pools, "2:86: program: unknown key of a steer: the keys here are asm, cbpf, mode"},
+	{"unknown key", "prots: []\n", "1:1: prots: unknown key of configuration: write ports"},
+	{"unknown key, far off", "nonsense: 1\n", "1:1: nonsense: unknown key of configuration: the keys here are secret, checksums, early_demux_match, sysctl, lcores, eal, control, limits, ports, vrfs, workers, sockets, flows, rules, script"},
+	{"unknown key in a list", "ports:\n  - name: eth0\n    queue: 2\n", "3:5: queue: unknown key of port: write queues"},
+	{"later key", "sockets:\n  - {name: a, proto: udp, bind: \"1.1.1.1:1\", worker: dns/0, reuseport: true, steer: {program: x}}\n" + pools, "2:86: program: unknown key of steer: the keys here are asm, cbpf, mode"},
 	{"later mode", "sockets:\n  - {name: a, proto: udp, bind: \"1.1.1.1:1\", worker: dns/0, reuseport: true, steer: {mode: maglev}}\n" + pools, "2:92: maglev: not allowed here: write hash or cpu"},
 	{"twice", "lcores: [1]\nlcores: [2]\n", "2:1: lcores: given twice (first in line 1): keep one"},
 	{"no value", "lcores:\neal: []\n", "1:1: lcores: key without a value: give it [number 0..4095, ...], or remove the line"},
@@ -36,6 +36,10 @@ var mistakes = []struct{ name, text, want string }{
 	{"documents", "lcores: [1]\n---\nlcores: [1]\n", "3:1: lcores: second YAML document: keep one document in a file"},
 	{"tab", "limits:\n\tfrag_bytes: 1\n", "2:1: YAML: found character '\\x09' that cannot start any token: indent with spaces"},
 	{"open bracket", "lcores: [1, 2\n", "1:9: [: YAML: sequence end token ']' not found: close every bracket"},
+	{"open bracket, next key", "lcores: [1, 2\neal: []\n", "1:9: [: bracket is not closed: close every bracket"},
+	{"open brace in a list", "workers:\n  - {name: a\n  - {name: b}\n", "2:5: {: bracket is not closed: close every bracket"},
+	{"wrong on the second line", "limits: {frag_bytes: 65536,\n  conversations: 5]}\n", "2:18: 5]: not a number: write a number from 1 to 268435456"},
+	{"open quote", "script: \"a\neal: [\"x\"]\n", "1:9: quote is not closed on its line: close it (for text of several lines write | and indent the lines)"},
 	{"unquoted v6", "sockets:\n  - {name: a, bind: [::]:53}\n", "2:22: :: YAML: found an invalid key for this map: put the address into quotes, as \"[::]:53\""},
 	{"no space", "a:1\nb: 2\n", "1:1: a:1 b: YAML: unexpected key name: write a space after the colon"},
 	{"not UTF-8", "script: a\xff\n", "1:10: byte 0xff is not UTF-8: save the file as UTF-8"},
@@ -56,7 +60,7 @@ var mistakes = []struct{ name, text, want string }{
 	{"lcore twice", "lcores: [1, 2, 1]\n", "1:9: [: CPU 1 listed twice: list each once"},
 	{"switch", "sysctl: {tcp_l3mdev_accept: yes}\n", "1:29: yes: a switch is 0 or 1: write 1"},
 	{"switch 2", "sysctl: {tcp_l3mdev_accept: 2}\n", "1:29: 2: not allowed here: write 0 or 1"},
-	{"sysctl in the wrong place", "sysctl: {udp_early_demux: 0}\n", "1:10: udp_early_demux: not a key of a global sysctl: write it into the sysctl of a VRF, as vrfs: [{name: default, sysctl: {...}}]"},
+	{"sysctl in the wrong place", "sysctl: {udp_early_demux: 0}\n", "1:10: udp_early_demux: not a key of global sysctl: write it into the sysctl of a VRF, as vrfs: [{name: default, sysctl: {...}}]"},
 
 	// ports
 	{"port without name", "ports:\n  - queues: 2\n", "2:5: queues: port without name: add name: eth0"},
@@ -76,7 +80,7 @@ var mistakes = []struct{ name, text, want string }{
 	{"two sources", "ports:\n  - name: a\n    source: {pcap: x, dpdk: y}\n", "3:29: y: source is both a capture and a device: keep pcap or dpdk"},
 	{"speed of a device", "ports:\n  - name: a\n    source: {dpdk: y, speed: real}\n", "3:30: real: speed is for captures: remove it"},
 	{"cpus", "ports:\n  - {name: a, queues: 2, cpus: [1]}\n", "2:32: [: 1 CPU numbers for 2 queues: list 2 CPU numbers, one per queue"},
-	{"source outside", "ports:\n  - {name: a, pcap: in.pcap}\n", "2:15: pcap: not a key of a port: write source: {pcap: FILE}"},
+	{"source outside", "ports:\n  - {name: a, pcap: in.pcap}\n", "2:15: pcap: not a key of port: write source: {pcap: FILE}"},
 
 	// vrfs
 	{"two VRFs", "ports: [{name: a}]\nvrfs:\n  - {name: red, interfaces: [a]}\n  - {name: blue, interfaces: [a]}\n", "4:31: a: interface is already in VRF red: keep it in one VRF"},
@@ -93,7 +97,7 @@ var mistakes = []struct{ name, text, want string }{
 	{"max below start", "vrfs:\n  - name: red\n    ehash: {tcp: 65536, udp: 1024, max: 32768}\n", "3:41: 32768: start size 65536 of tcp is above max 32768: write 65536 or more"},
 	{"start above max", "vrfs:\n  - name: red\n    ehash: {tcp: 33554432}\n", "3:18: 33554432: start size 33554432 of tcp is above max 16777216: write 16777216 or less"},
 	{"full", "vrfs:\n  - name: red\n    ehash: {full: evcit}\n", "3:19: evcit: not allowed here: write evict"},
-	{"read-only report", "vrfs:\n  - name: red\n    sysctl: {tcp_ehash_entries: 1}\n", "3:14: tcp_ehash_entries: not a key of a VRF sysctl: it is a read-only report of the table's size; write ehash: {tcp: BUCKETS}"},
+	{"read-only report", "vrfs:\n  - name: red\n    sysctl: {tcp_ehash_entries: 1}\n", "3:14: tcp_ehash_entries: not a key of VRF sysctl: it is a read-only report of the table's size; write ehash: {tcp: BUCKETS}"},
 	{"local range backwards", "vrfs:\n  - name: red\n    sysctl: {ip_local_port_range: \"60999 32768\"}\n", "3:35: 60999 32768: range backwards: write \"32768 60999\""},
 	{"local range low", "vrfs:\n  - name: red\n    sysctl: {ip_local_port_range: 80 99}\n", "3:35: 80 99: Linux refuses a range that begins below 1024: write \"1024 99\" or higher"},
 	{"local range syntax", "vrfs:\n  - name: red\n    sysctl: {ip_local_port_range: 32768-60999}\n", "3:35: 32768-60999: not two ports: write \"LOW HIGH\", as \"32768 60999\""},
@@ -149,7 +153,7 @@ var socketMistakes = []struct{ name, keys, want string }{
 	{"uid", `proto: udp, bind: "10.0.0.1:1", worker: dns/0, uid: -1`, `-1: out of range: write a number from 0 to 4294967294`},
 	{"no owner", `proto: udp, bind: "10.0.0.1:1"`, `name: socket without an owner: add worker: POOL/INDEX or workers: POOL`},
 	{"no address", `proto: udp, worker: dns/0`, `name: socket without an address: add bind: "ADDR:PORT", connect: "ADDR:PORT" or both`},
-	{"vrf key", `proto: udp, bind: "10.0.0.1:1", worker: dns/0, vrf: red`, `vrf: not a key of a socket: write dev: VRF, as SO_BINDTODEVICE`},
+	{"vrf key", `proto: udp, bind: "10.0.0.1:1", worker: dns/0, vrf: red`, `vrf: not a key of socket: write dev: VRF, as SO_BINDTODEVICE`},
 }
 
 var ruleMistakes = []struct{ name, keys, want string }{

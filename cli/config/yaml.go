@@ -72,7 +72,7 @@ func parseYAML(l *list, data []byte) (root *node) {
 	}
 	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		syntaxError(l, err)
+		syntaxError(l, tokens, err)
 		return nil
 	}
 	for _, d := range f.Docs {
@@ -135,6 +135,10 @@ func scanTokens(l *list, tokens token.Tokens) bool {
 			l.bad(p, r[0], r[1])
 			return false
 		}
+		if quotedLines(t) {
+			l.bad(Pos{Line: p.Line, Col: p.Col}, "quote is not closed on its line", "close it (for text of several lines write | and indent the lines)")
+			return false
+		}
 		if first && depth == 0 && t.Type != token.CommentType {
 			if runs.add(p.Col) > maxRun && t.Type != token.SequenceEntryType {
 				l.badf(p, "split the mapping", "more than %d keys in one mapping", maxRun)
@@ -183,21 +187,66 @@ func (s *runStack) add(col int) int {
 	return r[len(r)-1].n
 }
 
+// quotedLines reports whether t is text in quotes of more than one line: a
+// forgotten quote swallows lines that are right.
+func quotedLines(t *token.Token) bool {
+	return (t.Type == token.DoubleQuoteType || t.Type == token.SingleQuoteType) &&
+		strings.Contains(strings.TrimSpace(t.Origin), "\n")
+}
+
 // syntaxError records an error of the YAML parser with our advice for the
 // mistakes that people make.
-func syntaxError(l *list, err error) {
+func syntaxError(l *list, tokens token.Tokens, err error) {
 	var e yaml.Error
 	if !errors.As(err, &e) || e.GetToken() == nil {
 		l.bad(Pos{Line: 1, Col: 1}, "not understood as YAML", "check brackets, quotes and indentation")
 		return
 	}
 	t := e.GetToken()
+	if open := unclosed(tokens, t); open != nil {
+		l.bad(Pos{Line: open.Position.Line, Col: open.Position.Column, Text: open.Value}, "bracket is not closed", "close every bracket")
+		return
+	}
 	p := Pos{Line: t.Position.Line, Col: t.Position.Column, Text: strings.TrimSpace(t.Value)}
 	src := ""
 	if p.Line > 0 && p.Line <= len(l.lines) {
 		src = l.lines[p.Line-1]
 	}
-	l.bad(p, "YAML: "+strings.ReplaceAll(e.GetMessage(), "\n", " "), syntaxAdvice(src))
+	l.bad(p, "YAML: "+e.GetMessage(), syntaxAdvice(src))
+}
+
+// unclosed returns the innermost bracket that is open at token at, when at
+// begins a line that is not indented more than the one with the bracket: then
+// the bracket is the mistake, not what stands at at.
+func unclosed(tokens token.Tokens, at *token.Token) *token.Token {
+	type opening struct {
+		t      *token.Token
+		indent int
+	}
+	var stack []opening
+	line, indent := 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, indent = t.Position.Line, t.Position.Column
+		}
+		if t.Position.Offset >= at.Position.Offset && t.Position.Line >= at.Position.Line {
+			break
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			stack = append(stack, opening{t, indent})
+		case token.MappingEndType, token.SequenceEndType:
+			stack = stack[:max(len(stack)-1, 0)]
+		}
+	}
+	if len(stack) == 0 {
+		return nil
+	}
+	top := stack[len(stack)-1]
+	if at.Position.Line > top.t.Position.Line && at.Position.Column <= top.indent {
+		return top.t
+	}
+	return nil
 }
 
 func syntaxAdvice(src string) string {
