@@ -1,6 +1,11 @@
 package cli
 
-import "github.com/urfave/cli/v2"
+import (
+	"edemux/cli/bench"
+	"edemux/cli/gen"
+
+	"github.com/urfave/cli/v2"
+)
 
 // commands are all commands, in the order of the help page.
 func commands() []*cli.Command {
@@ -8,6 +13,8 @@ func commands() []*cli.Command {
 		replayCommand(),
 		checkCommand(),
 		exampleCommand(),
+		gen.Command(),
+		bench.Command(),
 		versionCommand(),
 	}
 }

@@ -94,7 +94,7 @@ func earlyGate(m *packet.Meta, s *demux.Sysctl) (proto int, why NotTried) {
 // tcpEarly is tcp_v4_early_demux: the established table only. A full socket
 // brings its route when that is still valid.
 func (l *Lcore) tcpEarly(p *pkt) bool {
-	if !l.probe(p, p.vrf, p.vrf.TCP, l.view.TCPL3mdevAccept) {
+	if !l.probe(p, p.vrf, p.vrf.TCP, l.view.TCPL3mdevAccept) || !l.readFlow(p) {
 		return false
 	}
 	p.haveRoute = p.flow.State == flowtable.Established && p.flow.FibGen == p.stamp
@@ -125,8 +125,9 @@ func (l *Lcore) udpEarly(p *pkt) bool {
 	return true
 }
 
-// probe searches one VRF's table for the flow of the packet in hand. A probe
-// of the packet's own VRF is remembered: the full lookup does not repeat it.
+// probe searches one VRF's table for the flow of the packet in hand and sets
+// p.ref and p.flow.Sock, which come from one cache line. A probe of the
+// packet's own VRF is remembered: the full lookup does not repeat it.
 func (l *Lcore) probe(p *pkt, vrf *demux.VRF, t *flowtable.Space, accept bool) bool {
 	if vrf == p.vrf {
 		p.probed = true
@@ -137,15 +138,24 @@ func (l *Lcore) probe(p *pkt, vrf *demux.VRF, t *flowtable.Space, accept bool) b
 	h := p.q.SumIn(vrf).Hash(p.q.Dport)
 	k := flowtable.KeyOf(p.q.Saddr, p.q.Daddr, p.q.Sport, p.q.Dport)
 	d := flowtable.Dev{Dif: p.q.Dif, Sdif: p.q.Sdif, Accept: accept}
-	ref := t.Lookup(h, &k, d, p.now)
+	ref, sock := t.LookupSock(h, &k, d, p.now)
 	if ref == 0 {
 		return false
 	}
-	f, ok := t.Get(ref)
-	if ok {
-		p.ref, p.flow, p.space = ref, f, t
+	p.ref, p.space, p.flow.Sock = ref, t, sock
+	return true
+}
+
+// readFlow reads the state of the TCP flow that was found, which lies apart
+// from its key. False: another lcore removed it meanwhile.
+func (l *Lcore) readFlow(p *pkt) bool {
+	f, ok := p.space.Get(p.ref)
+	if !ok {
+		p.ref = 0
+		return false
 	}
-	return ok
+	p.flow = f
+	return true
 }
 
 // findFlow is __inet_lookup_established for the full lookup: the packet's own

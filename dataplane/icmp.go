@@ -50,7 +50,7 @@ func (l *Lcore) icmpSock(p *pkt, e *packet.Inner) uint32 {
 			q.Sdif = 0 // tcp_v4_err passes sdif 0: an unbound socket matches inside a VRF too
 		}
 		p.probed = false
-		if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && p.flow.State != flowtable.TimeWait {
+		if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && l.readFlow(p) && p.flow.State != flowtable.TimeWait {
 			return p.flow.Sock
 		}
 	case demux.UDP:

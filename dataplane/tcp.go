@@ -33,7 +33,7 @@ func (l *Lcore) tcp(p *pkt) {
 		l.drop(p, mib.TCPCsum)
 		return
 	}
-	if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && l.tcpFlow(p) {
+	if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && (p.early || l.readFlow(p)) && l.tcpFlow(p) {
 		return
 	}
 	l.tcpListen(p)
