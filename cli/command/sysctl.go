@@ -39,16 +39,6 @@ var Sysctls = []SysctlInfo{
 	{Name: "early_demux_match", text: checkMatch, Global: true, SetOnly: true, Help: "linux: head of the UDP chain only; exact: any connected flow"},
 }
 
-func sysctlNames() []string {
-	var out []string
-	for i := range Sysctls {
-		if !Sysctls[i].SetOnly {
-			out = append(out, Sysctls[i].Name)
-		}
-	}
-	return out
-}
-
 // FindSysctl returns the description of a name, with or without the prefix
 // `net.ipv4.` (or `net/ipv4/`) that sysctl(8) uses.
 func FindSysctl(name string) (*SysctlInfo, error) {

@@ -191,7 +191,7 @@ type Error struct {
 
 // Error is one line; columns count characters from 1.
 func (e *Error) Error() string {
-	return "filter: column " + itoa(len([]rune(e.Expr[:e.Pos]))+1) + ": " + e.Msg
+	return "column " + itoa(len([]rune(e.Expr[:e.Pos]))+1) + ": " + e.Msg
 }
 
 // Caret is the expression and a second line that points at the mistake, for

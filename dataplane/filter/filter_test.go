@@ -122,7 +122,7 @@ func TestCaret(t *testing.T) {
 	_, err := Compile("vrf ü\tor prot 17", DecisionFields)
 	var e *Error
 	require.True(t, errors.As(err, &e))
-	require.Equal(t, "filter: column 10: unknown word \"prot\": did you mean `proto`?", e.Error())
+	require.Equal(t, "column 10: unknown word \"prot\": did you mean `proto`?", e.Error())
 	require.Equal(t, "vrf ü.or prot 17\n         ^^^^", e.Caret())
 	_, err = Compile("udp and", DecisionFields)
 	require.True(t, errors.As(err, &e))
