@@ -294,14 +294,17 @@ func (b *Builder) forget(id SockID) {
 // retarget moves the rules that name the group of a closed socket to its first
 // member.
 func (b *Builder) retarget(id SockID, gi int) {
-	for i := range b.rules {
-		r := &b.rules[i]
-		if r.Socket != id || !r.Group || gi < 0 || b.groups[gi] == nil {
-			continue
-		}
-		r.Socket = b.groups[gi].socks[0]
-		b.reRule = true
+	refs := b.ruleRef[id]
+	if refs == nil || gi < 0 || b.groups[gi] == nil {
+		return
 	}
+	to := b.groups[gi].socks[0]
+	for _, i := range refs {
+		b.rules[i].Socket = to
+	}
+	delete(b.ruleRef, id)
+	b.ruleRef[to] = append(b.ruleRef[to], refs...)
+	b.reAim = true
 }
 
 // groupName is what a group founded by id is called.

@@ -44,7 +44,9 @@ type Builder struct {
 	groups  []*group
 	grown   []int // groups to publish anew
 	rules   []Rule
-	reRule  bool
+	ruleRef map[SockID][]int32 // rules that stand for the group of a socket
+	reRule  bool               // compile anew
+	reAim   bool               // only targets changed
 	members map[member]int
 	reJoin  bool
 	progs   int // groups with a program, as published
@@ -181,6 +183,12 @@ func (b *Builder) SetRules(rules []Rule) error {
 		}
 	}
 	b.rules, b.reRule = slices.Clone(rules), true
+	b.ruleRef = map[SockID][]int32{}
+	for i := range rules {
+		if rules[i].Group {
+			b.ruleRef[rules[i].Socket] = append(b.ruleRef[rules[i].Socket], int32(i))
+		}
+	}
 	return nil
 }
 
@@ -211,6 +219,23 @@ func (b *Builder) checkRule(r *Rule) error {
 	return nil
 }
 
+// freezeRules compiles the rules, or only copies their targets when no more
+// than those changed.
+func (b *Builder) freezeRules() {
+	switch {
+	case b.reRule:
+		b.v.rules = compileRules(b.rules)
+	case b.reAim:
+		r := *b.v.rules
+		r.targets = make([]SockID, len(b.rules))
+		for i := range b.rules {
+			r.targets[i] = b.rules[i].Socket
+		}
+		b.v.rules = &r
+	}
+	b.reRule, b.reAim = false, false
+}
+
 // sock returns a living socket, or nil.
 func (b *Builder) sock(id SockID) *Sock {
 	if s := b.socks.get(id); s != nil && s.Alive() {
@@ -238,9 +263,7 @@ func (b *Builder) Publish() *View {
 	b.listen.freeze(&b.socks, b.epoch)
 	b.freezePorts()
 	b.freezeGroups()
-	if b.reRule {
-		b.v.rules, b.reRule = compileRules(b.rules), false
-	}
+	b.freezeRules()
 	if b.reJoin {
 		b.v.members, b.reJoin = maps.Clone(b.members), false
 	}
