@@ -101,6 +101,8 @@ func TestErrors(t *testing.T) {
 		{"vlan 1..2", "1..2", "want tags"},
 		{"vlan 1.2.3.4.5", "1.2.3.4.5", "at most four"},
 		{"verdict dropped", "dropped", "want one of deliver, drop"},
+		{"reason NO_SOCKT", "NO_SOCKT", "did you mean NO_SOCKET"},
+		{"reason because", "because", "no drop or punt has it"},
 		{"path fast", "fast", "want one of early"},
 		{"vrf", "", "want a name"},
 		{"vrf )", ")", "want a name"},

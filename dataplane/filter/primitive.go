@@ -238,9 +238,25 @@ func (p *parser) named(k kind, w string, t token) *node {
 	case isPath:
 		n.test.name = p.oneOf(w, v, paths)
 	case isReason:
-		n.test.name = strings.ToUpper(v.text)
+		n.test.name = p.reason(v)
 	}
 	return n
+}
+
+// reason finds a word of the reason column in any case; there are too many of
+// them to list in an error.
+func (p *parser) reason(t token) string {
+	w, all := strings.ToUpper(t.text), reasons()
+	for _, r := range all {
+		if r == w {
+			return r
+		}
+	}
+	if r := nearest(w, all); r != "" {
+		p.fail(t, "reason %q: did you mean %s?", t.text, r)
+	}
+	p.fail(t, "reason %q: no drop or punt has it", t.text)
+	return ""
 }
 
 func (p *parser) oneOf(what string, t token, list []string) string {

@@ -28,6 +28,17 @@ func verdicts() (out []string) {
 	return out
 }
 
+// reasons are the words of the reason column: of drops, then of punts.
+func reasons() (out []string) {
+	for r := mib.NotDropped + 1; r < mib.NReasons; r++ {
+		out = append(out, r.String())
+	}
+	for w := mib.NotPunted + 1; w < mib.NPunts; w++ {
+		out = append(out, w.String())
+	}
+	return out
+}
+
 // names maps the tests that take a word to what they look at.
 var names = map[string]kind{
 	"vrf": isVRF, "verdict": isVerdict, "reason": isReason, "path": isPath, "socket": isSocket, "worker": isWorker,
