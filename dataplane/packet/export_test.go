@@ -1,5 +1,5 @@
 package packet
 
-// ParseAny is Parse without its short cut for plain frames: the twin that the
+// ParseAny is Parse without its short cut for plain packets: the twin that the
 // short cut is compared with.
-var ParseAny = parseAny
+func ParseAny(f *Frame, o *Options, m *Meta) { parseAny(f, o, m, false) }

@@ -51,9 +51,9 @@ type link struct {
 	punt     mib.PuntWord
 }
 
-// linkOf reads the link layer of f up to the first EtherType (VLAN tags not
-// yet taken off).
-func linkOf(f *Frame) (l link) {
+// read takes the link layer of f up to the first EtherType (VLAN tags not yet
+// taken off). l is zero before.
+func (l *link) read(f *Frame) {
 	switch f.Link {
 	case LinkEthernet:
 		l.ethernet(f.Data)
@@ -75,7 +75,6 @@ func linkOf(f *Frame) (l link) {
 	if f.HasPktType && l.pkt != Outgoing {
 		l.pkt = f.PktType
 	}
-	return l
 }
 
 // ethernet follows eth_type_trans; whether a unicast address is ours is for
@@ -195,7 +194,8 @@ func VLANStack(f *Frame, buf []uint16) []uint16 {
 	if f.VLANStripped {
 		buf = append(buf, f.TCI&0xfff)
 	}
-	l := linkOf(f)
+	var l link
+	l.read(f)
 	if l.punt != mib.NotPunted || l.short {
 		return buf
 	}

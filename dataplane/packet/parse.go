@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"edemux/dataplane/mib"
-	"edemux/flowtable"
 )
 
 // IP protocol numbers.
@@ -41,92 +40,17 @@ const (
 // kernel makes after routing (m.L4Reason). It keeps no reference to f, neither
 // allocates nor panics, and costs a bounded time for any bytes.
 func Parse(f *Frame, o *Options, m *Meta) {
-	if d := f.Data; len(d) >= ethLen+ip4Len+udpLen && f.Link == LinkEthernet &&
-		len(d) <= ethLen+0xffff && uint32(len(d)) == f.WireLen && !f.VLANStripped && !f.HasPktType {
-		if plain(d, o, m) {
-			return
-		}
-	}
-	parseAny(f, o, m)
-}
-
-// plain is Parse for a whole, untagged Ethernet frame with an unfragmented
-// IPv4 packet without options and a sound UDP or TCP header. It returns false,
-// with m in an undefined state, for any other.
-func plain(d []byte, o *Options, m *Meta) bool {
-	b := (*[ethLen + ip4Len + udpLen]byte)(d)
-	tot := uint32(binary.BigEndian.Uint16(b[16:18]))
-	if binary.BigEndian.Uint32(b[12:16])>>8 != EtherIPv4<<8|0x45 ||
-		binary.BigEndian.Uint16(b[20:22])&0x3fff != 0 ||
-		tot > uint32(len(d)-ethLen) || tot < ip4Len+udpLen ||
-		binary.LittleEndian.Uint64(b[0:8]) == 0 {
-		return false
-	}
-	if o.VerifyIP {
-		s := uint64(binary.LittleEndian.Uint32(b[14:18])) + uint64(binary.LittleEndian.Uint32(b[18:22])) +
-			uint64(binary.LittleEndian.Uint32(b[22:26])) + uint64(binary.LittleEndian.Uint32(b[26:30])) +
-			uint64(binary.LittleEndian.Uint32(b[30:34]))
-		if s%0xffff != 0 {
-			return false
-		}
+	d := f.Data
+	if len(d) < ethLen+ip4Len+udpLen || f.Link != LinkEthernet || uint32(len(d)) != f.WireLen ||
+		f.VLANStripped || f.HasPktType || binary.LittleEndian.Uint64(d) == 0 || !fastEther(d, o, m) {
+		parseAny(f, o, m, true)
+		return
 	}
 	m.PktType = Host
-	if b[0]&1 != 0 {
-		m.PktType = macType(b[:6])
+	if d[0]&1 != 0 {
+		m.PktType = macType(d)
 	}
 	m.VLANs, m.NVLAN = 0, 0
-	m.IPVer, m.Proto, m.NextHdr = 4, b[23], b[23]
-	m.TOS, m.TTL = b[15], b[22]
-	m.Reason, m.L4Reason, m.Punt = mib.NotDropped, mib.NotDropped, mib.NotPunted
-	m.FragOff = 0
-	m.L3, m.L4 = ethLen, ethLen+ip4Len
-	m.L3Len, m.L4Len = tot, tot-ip4Len
-	m.Saddr = flowtable.V4(binary.BigEndian.Uint32(b[26:30]))
-	m.Daddr = flowtable.V4(binary.BigEndian.Uint32(b[30:34]))
-	ports := binary.BigEndian.Uint32(b[34:38])
-	m.Sport, m.Dport = uint16(ports>>16), uint16(ports)
-	switch b[23] {
-	case ProtoUDP:
-		return plainUDP(d, o, m, binary.BigEndian.Uint32(b[38:42]))
-	case ProtoTCP:
-		return plainTCP(d, o, m)
-	}
-	return false
-}
-
-// plainUDP takes the second word of the header: length and checksum.
-func plainUDP(d []byte, o *Options, m *Meta, w uint32) bool {
-	n := w >> 16
-	if n < udpLen || n > m.L4Len {
-		return false
-	}
-	m.Flags = HasPorts | HasTuple | HasSaddr | HasProto
-	m.Payload, m.PayloadLen = ethLen+ip4Len+udpLen, n-udpLen
-	if w&0xffff == 0 {
-		m.Flags |= UDPZeroCsum
-	} else if o.VerifyL4 {
-		m.verify(d, n)
-	}
-	return true
-}
-
-func plainTCP(d []byte, o *Options, m *Meta) bool {
-	if len(d) < ethLen+ip4Len+tcpLen {
-		return false
-	}
-	t := (*[tcpLen]byte)(d[ethLen+ip4Len:])
-	doff := t[12] >> 4 << 2
-	if doff < tcpLen || uint32(doff) > m.L4Len {
-		return false
-	}
-	m.Flags = HasPorts | HasTuple | HasSaddr | HasProto | HasTCP
-	m.Seq, m.Ack = binary.BigEndian.Uint32(t[4:8]), binary.BigEndian.Uint32(t[8:12])
-	m.TCPFlags, m.Doff = t[13], doff
-	m.Payload, m.PayloadLen = ethLen+ip4Len+uint32(doff), m.L4Len-uint32(doff)
-	if o.VerifyL4 {
-		m.verifyTCP(d)
-	}
-	return true
 }
 
 // verify checks the transport checksum over n bytes that are all in d. Of UDP
@@ -168,10 +92,11 @@ func (m *Meta) reset() {
 	m.Reason, m.L4Reason, m.Punt = mib.NotDropped, mib.NotDropped, mib.NotPunted
 }
 
-// parseAny is Parse for every frame.
-func parseAny(f *Frame, o *Options, m *Meta) {
-	m.reset()
-	l := linkOf(f)
+// parseAny is Parse for every frame. quick lets it take the short cut of plain
+// packets behind any link layer.
+func parseAny(f *Frame, o *Options, m *Meta, quick bool) {
+	var l link
+	l.read(f)
 	m.PktType = l.pkt
 	if l.short {
 		m.VLANs, m.NVLAN = 0, 0
@@ -181,10 +106,17 @@ func parseAny(f *Frame, o *Options, m *Meta) {
 	} else {
 		l.vlans(f, m)
 	}
+	wire := max(f.WireLen, uint32(len(f.Data)))
+	if quick && wire == uint32(len(f.Data)) && l.fast(f.Data, o, m) {
+		if l.loopback {
+			m.Flags |= Loopback
+		}
+		return
+	}
+	m.reset()
 	if l.loopback {
 		m.Flags |= Loopback
 	}
-	wire := max(f.WireLen, uint32(len(f.Data)))
 	switch {
 	case l.short:
 		m.Flags |= NonIPFrame
