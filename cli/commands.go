@@ -11,6 +11,7 @@ import (
 func commands() []*cli.Command {
 	return []*cli.Command{
 		replayCommand(),
+		explainCommand(),
 		checkCommand(),
 		exampleCommand(),
 		gen.Command(),

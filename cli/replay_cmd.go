@@ -74,11 +74,7 @@ func replayOptions(c *cli.Context) (*replay.Options, error) {
 		Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter,
 	}
 	for _, a := range c.Args().Slice() {
-		name, path, found := strings.Cut(a, "=")
-		if !found || strings.ContainsAny(name, "/") {
-			name, path = "", a
-		}
-		o.Inputs = append(o.Inputs, replay.Source{Port: name, Path: path})
+		o.Inputs = append(o.Inputs, source(a))
 	}
 	switch {
 	case o.Decisions == "-" && o.JSON:
@@ -95,4 +91,13 @@ func replayOptions(c *cli.Context) (*replay.Options, error) {
 		return nil, exit.Usagef("replay: --duration: %s: want a positive time", o.Duration)
 	}
 	return o, nil
+}
+
+// source splits [NAME=]CAPTURE. A path with a slash before the sign is a path.
+func source(arg string) replay.Source {
+	name, path, found := strings.Cut(arg, "=")
+	if !found || strings.Contains(name, "/") {
+		return replay.Source{Path: arg}
+	}
+	return replay.Source{Port: name, Path: path}
 }

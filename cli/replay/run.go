@@ -126,7 +126,12 @@ func (r *run) parse(b *batch) {
 // a script has something to say, a frame is left out or pacing wants a pause.
 func (r *run) walk(b *batch) error {
 	b.copies, b.names = b.copies[:0], append(b.names[:0], namesAt{0, r.host.Engine.Names()})
-	for i := 0; i < b.n; {
+	return r.walkFrom(b, 0)
+}
+
+// walkFrom walks the frames of b from i on.
+func (r *run) walkFrom(b *batch, i int) error {
+	for i < b.n {
 		f := &b.cap.Frames[i]
 		if err := r.host.KnowPort(f.Port); err != nil {
 			return err

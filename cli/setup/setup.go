@@ -166,7 +166,7 @@ func (h *Host) localSide(flag string) (*dataplane.LocalAuto, error) {
 		h.Assumed = "as configured in " + c.File
 		return nil, nil
 	case "auto":
-		h.Assumed = "guessed per conversation, by its first frame (--local auto)"
+		h.Assumed = "guessed per conversation (--local auto)"
 		h.everyLocal()
 		return dataplane.NewLocalAuto(c.Limits.Conversations), nil
 	case "all":
