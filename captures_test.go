@@ -106,11 +106,17 @@ func compare(t *testing.T, e expectation, tb table, row int) {
 	if slices.Contains(linkTypePunts, first) {
 		assert.Equalf(t, "punt LINKTYPE", verdict+" "+reason, "frame %s", frame)
 	}
-	if strings.Contains(e["flags"], "nohdr") {
-		assert.Equalf(t, "drop", verdict, "frame %s: the IP header is unusable", frame)
+	if verdict == "egress" {
+		assert.Equalf(t, "sll", first, "frame %s: every destination is local and the capture does not say that it left", frame)
 	}
 	switch e.strictness() {
 	case held:
+		if strings.Contains(e["flags"], "nohdr") {
+			assert.Equalf(t, "drop", verdict, "frame %s: the IP header is unusable", frame)
+			if tb.cell(row, "ipver") == "-" { // no version, or no header length, that there is
+				return
+			}
+		}
 		assert.Equalf(t, e.tuple(), tb.tuple(row), "frame %s: vlan ipver proto saddr sport daddr dport", frame)
 	case puntOrSame:
 		if verdict != "punt" || tb.cell(row, "ipver") != "-" {
@@ -129,7 +135,6 @@ func TestCaptures(t *testing.T) {
 			file := filepath.Join(dir, f["name"])
 			got := replay(t, "--local", "all", file)
 			assert.Equal(t, f["tshark_pkts"], strconv.Itoa(got.summary.Input.Frames), "frames")
-			assert.Zero(t, got.summary.Verdicts["egress"], "every destination is local, but a frame is egress")
 
 			want := readTSV(t, file+".expect.tsv")
 			require.Len(t, got.rows, len(want)+got.summary.Copies)
