@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -26,6 +27,8 @@ type twin struct {
 	ports uint16
 	in    cbpf.Input
 	progs []*cbpf.Program
+	devs  []string // interfaces
+	addrs []string // to bind to
 	log   []string
 }
 
@@ -39,8 +42,17 @@ func newTwin(t *testing.T, seed uint64) *twin {
 		_, err := b.AddVRF(name)
 		require.NoError(t, err)
 	}
-	for i, vrf := range []uint16{0, 0, 1, 1, 2} {
-		_, err := b.AddIface(IfaceSpec{Name: fmt.Sprintf("eth%d", i), Port: uint16(i), VRF: vrf})
+	w.addrs = twinAddrs
+	vrfs := []uint16{0, 0, 1, 1, 2}
+	if w.pick(3) { // few addresses, many devices: chains long enough to be split
+		w.addrs = []string{"0.0.0.0", "::", "10.0.0.1"}
+		for range 20 {
+			vrfs = append(vrfs, uint16(w.r.IntN(3)))
+		}
+	}
+	for i, vrf := range vrfs {
+		w.devs = append(w.devs, fmt.Sprintf("eth%d", i))
+		_, err := b.AddIface(IfaceSpec{Name: w.devs[i], Port: uint16(i), VRF: vrf})
 		require.NoError(t, err)
 	}
 	w.m = &model{byID: map[SockID]*mSock{}, tb: map[[2]uint32]*mBucket{}, hasher: b.Hasher, tcpAccept: w.r.IntN(2) == 0, udpAccept: w.r.IntN(2) == 0}
@@ -59,8 +71,6 @@ func newTwin(t *testing.T, seed uint64) *twin {
 
 func (w *twin) pick(n int) bool { return w.r.IntN(n) == 0 }
 
-func (w *twin) addr(i int) netip.Addr { return netip.MustParseAddr(twinAddrs[i]) }
-
 // open adds a socket to both and compares the outcome.
 func (w *twin) open() {
 	w.n++
@@ -75,9 +85,12 @@ func (w *twin) open() {
 		sp.IncomingCPU = int32(w.r.IntN(3))
 	}
 	if w.pick(2) {
-		sp.Dev = []string{"red", "blue", "eth0", "eth1", "eth2", "eth3", "eth4"}[w.r.IntN(7)]
+		sp.Dev = w.devs[w.r.IntN(len(w.devs))]
+		if w.pick(4) {
+			sp.Dev = []string{"red", "blue"}[w.r.IntN(2)]
+		}
 	}
-	sp.Bind = netip.AddrPortFrom(w.addr(w.r.IntN(len(twinAddrs))), 1000+uint16(w.r.IntN(int(w.ports))))
+	sp.Bind = netip.AddrPortFrom(netip.MustParseAddr(w.addrs[w.r.IntN(len(w.addrs))]), 1000+uint16(w.r.IntN(int(w.ports))))
 	if sp.Reuseport && w.pick(12) {
 		sp.Prog = w.progs[w.r.IntN(len(w.progs))]
 	}
@@ -175,7 +188,9 @@ func (w *twin) step() {
 	}
 	i := w.r.IntN(len(w.live))
 	s := w.live[i]
-	switch w.r.IntN(8) {
+	switch w.r.IntN(9) {
+	case 8:
+		w.flows()
 	case 0, 1:
 		w.note("close %d", s.id)
 		w.b.Close(s.id)
@@ -206,8 +221,36 @@ func (w *twin) step() {
 	}
 }
 
+// flows adds a few connected sockets in bulk.
+func (w *twin) flows() {
+	w.n++
+	var fs []FlowSpec
+	for range 1 + w.r.IntN(4) {
+		k := flowtable.Key{Laddr: addr("10.0.0.1"), Faddr: addr("10.0.0.9"),
+			Lport: 1000 + uint16(w.r.IntN(int(w.ports))), Fport: 9000 + uint16(w.r.IntN(3))}
+		if w.pick(2) {
+			k.Laddr, k.Faddr = addr("2001:db8::1"), addr("2001:db8::9")
+		}
+		fs = append(fs, FlowSpec{Key: k})
+	}
+	name := fmt.Sprintf("f%d", w.n)
+	first, err := w.b.AddFlows(name, fs)
+	require.NoError(w.t, err)
+	w.note("flows from %d: %+v", first, fs)
+	for i, f := range fs {
+		s := &mSock{id: first + SockID(i), name: fmt.Sprintf("%s/%d", name, i), udp: true, conn: true, reuse: true, cpu: -1,
+			l: f.Key.Laddr, f: f.Key.Faddr, lport: f.Key.Lport, fport: f.Key.Fport, v6: !f.Key.Laddr.Is4()}
+		s.only = s.v6
+		w.m.prim = slices.Insert(w.m.prim, 0, s)
+		w.m.hash2 = slices.Insert(w.m.hash2, 0, s)
+		w.m.hash4 = slices.Insert(w.m.hash4, 0, s)
+		w.m.byID[s.id] = s
+		w.live = append(w.live, s)
+	}
+}
+
 func (w *twin) join(s *mSock) {
-	j := Join{Group: addr([]string{"224.1.1.1", "224.1.1.2", "ff05::1"}[w.r.IntN(3)]), Ifindex: w.b.v.IfaceByName(fmt.Sprintf("eth%d", w.r.IntN(5))).Index}
+	j := Join{Group: addr([]string{"224.1.1.1", "224.1.1.2", "ff05::1"}[w.r.IntN(3)]), Ifindex: w.b.v.IfaceByName(w.devs[w.r.IntN(len(w.devs))]).Index}
 	if w.pick(2) {
 		j.Include = []flowtable.Addr{addr("10.0.0.9"), addr("2001:db8::9")}
 	}
@@ -217,7 +260,7 @@ func (w *twin) join(s *mSock) {
 }
 
 func (w *twin) query() *Query {
-	ifc := w.b.v.IfaceByName(fmt.Sprintf("eth%d", w.r.IntN(5)))
+	ifc := w.b.v.IfaceByName(w.devs[w.r.IntN(len(w.devs))])
 	q := &Query{Proto: UDP, Dif: ifc.Dif, Sdif: ifc.Sdif, VRF: ifc.VRF, CPU: int32(w.r.IntN(3)), Hasher: w.b.Hasher,
 		Sport: 9000 + uint16(w.r.IntN(3)), Dport: 1000 + uint16(w.r.IntN(int(w.ports)+1)), ZeroCsum: w.pick(4)}
 	if w.pick(2) {
