@@ -188,12 +188,23 @@ func routeStamp(gen uint32, dif uint32) uint32 {
 }
 
 // outgoing reports whether the packet leaves this host by its addresses: the
-// guess of --local auto, or a local source with a destination that is not.
+// guess of --local auto where the capture does not tell, or a local source with
+// a destination that is not.
 func (l *Lcore) outgoing(p *pkt) bool {
 	if l.localAuto != nil {
+		if directionKnown(p.f) {
+			l.localAuto.Learn(p.m, false)
+			return false
+		}
 		return l.localAuto.Outgoing(p.m)
 	}
 	return l.view.Outgoing(p.ifc.VRF, p.m.Saddr, p.m.Daddr)
+}
+
+// directionKnown reports whether the capture says which way the frame went:
+// cooked captures by their packet type, pcapng by its flags.
+func directionKnown(f *packet.Frame) bool {
+	return f.Dir != packet.DirUnknown || f.Link == packet.LinkSLL || f.Link == packet.LinkSLL2
 }
 
 // otherHost is eth_type_trans: unicast to a MAC that is not the port's.

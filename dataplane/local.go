@@ -19,7 +19,7 @@ type conversation struct {
 }
 
 // LocalAuto guesses which side of each conversation is this host, for captures
-// that come without a configuration: the destination of the first frame, but
+// that come without a configuration and do not say it: the destination of the first frame, but
 // the source of a SYN-ACK, and the port below 1024 of a TCP conversation that
 // is joined in the middle. Frames without ports (fragments, ICMP) follow the
 // last conversation between their addresses.
@@ -65,6 +65,20 @@ func (l *LocalAuto) Outgoing(m *packet.Meta) bool {
 	outgoing := loLocal != cswap
 	l.remember(pair, outgoing != swapped)
 	return outgoing
+}
+
+// Learn records the direction of a frame that says it itself, for frames of the
+// same conversation that do not.
+func (l *LocalAuto) Learn(m *packet.Meta, outgoing bool) {
+	src, dst := endpoint{addr: m.Saddr}, endpoint{addr: m.Daddr}
+	c, swapped := pairOf(src, dst)
+	l.remember(c, outgoing != swapped)
+	if m.Has(packet.HasPorts) {
+		src.port, dst.port = m.Sport, m.Dport
+		c, swapped = pairOf(src, dst)
+		c.proto, c.ports = m.Proto, true
+		l.remember(c, outgoing != swapped)
+	}
 }
 
 // sourceIsLocal judges the first frame of a conversation.

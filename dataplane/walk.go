@@ -99,6 +99,9 @@ func (p *pkt) start(l *Lcore, b *Burst, i int, now int64) {
 func (l *Lcore) receive(p *pkt) bool {
 	m := p.m
 	if m.PktType == packet.Outgoing || l.sentByPort(p) {
+		if l.localAuto != nil && m.Has(packet.HasTuple) {
+			l.localAuto.Learn(m, true)
+		}
 		return l.egress(p)
 	}
 	if m.Punt == mib.LinkType {
