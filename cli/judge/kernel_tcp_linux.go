@@ -1,0 +1,236 @@
+package judge
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"edemux/dataplane/packet"
+	"edemux/demux"
+	"edemux/flowtable"
+
+	"golang.org/x/sys/unix"
+)
+
+// flowKey names a conversation; mapped addresses count as IPv4.
+type flowKey struct{ remote, local netip.AddrPort }
+
+func newFlowKey(remote, local netip.AddrPort) flowKey {
+	return flowKey{unmapped(remote), unmapped(local)}
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// keyOfMeta is the conversation of a frame that comes in.
+func keyOfMeta(m *packet.Meta) flowKey {
+	return newFlowKey(addrPort(m.Saddr, m.Sport), addrPort(m.Daddr, m.Dport))
+}
+
+func addrPort(a flowtable.Addr, port uint16) netip.AddrPort {
+	return netip.AddrPortFrom(a.Netip(), port)
+}
+
+// tcpFlow translates between a conversation as the frames tell it and as the
+// kernel has it: the kernel chose its own initial sequence number.
+type tcpFlow struct {
+	next   uint32 // sequence that the kernel sends next
+	delta  uint32 // what to add to the remote's sequence numbers
+	opened bool   // by a connect of ours: delta is set by the first frame
+}
+
+// noteSent learns the kernel's sequence numbers from what it sends.
+func (k *Kernel) noteSent(m *packet.Meta) {
+	key := newFlowKey(addrPort(m.Daddr, m.Dport), addrPort(m.Saddr, m.Sport))
+	if m.TCPFlags&packet.RST != 0 {
+		return
+	}
+	f := k.flows[key]
+	if m.TCPFlags&packet.SYN != 0 {
+		if f == nil || f.next != m.Seq+1 {
+			k.flows[key] = &tcpFlow{next: m.Seq + 1}
+		}
+		return
+	}
+	if f == nil {
+		return
+	}
+	if m.TCPFlags&packet.FIN != 0 {
+		f.next = m.Seq + 1
+	}
+}
+
+// translate rewrites the numbers of a TCP segment, or of the segment that an
+// ICMP error quotes, to those of the kernel's connection. data is Ethernet;
+// checksums stay as right or as wrong as they were.
+func (k *Kernel) translate(data []byte, m *packet.Meta) []byte {
+	l4 := 14 + tagBytes(data) + int(m.L4) - int(m.L3)
+	switch {
+	case m.Has(packet.HasTCP|packet.HasPorts) && !m.Has(packet.Fragment) && l4+20 <= len(data):
+		f := k.flows[keyOfMeta(m)]
+		if f == nil || m.TCPFlags&packet.SYN != 0 {
+			return data
+		}
+		if f.opened {
+			f.opened, f.delta = false, openISN+1-m.Seq
+		}
+		patch32(data, l4+4, l4+16, m.Seq+f.delta)
+		if m.TCPFlags&packet.ACK != 0 {
+			patch32(data, l4+8, l4+16, f.next)
+		}
+	case m.Has(packet.ICMPError) && l4+8 < len(data):
+		k.translateQuoted(data, l4, m)
+	}
+	return data
+}
+
+// translateQuoted gives the segment quoted in an ICMP error the sequence that
+// the kernel would have sent last.
+func (k *Kernel) translateQuoted(data []byte, l4 int, m *packet.Meta) {
+	e, ok := packet.Embedded(data[l4-int(m.L4-m.L3):], &packet.Meta{L3: 0, L4: m.L4 - m.L3, IPVer: m.IPVer, L3Len: m.L3Len,
+		L4Len: m.L4Len, Proto: m.Proto, Flags: m.Flags, ICMPType: m.ICMPType, ICMPCode: m.ICMPCode})
+	if !ok || e.Proto != demux.TCP {
+		return
+	}
+	f := k.flows[newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport))]
+	inner := l4 + 8
+	head := 40
+	if m.IPVer == 4 {
+		head = int(data[inner]&15) * 4
+	}
+	if at := inner + head + 4; f != nil && at+4 <= len(data) {
+		patch32(data, at, l4+2, f.next)
+	}
+}
+
+// tagBytes is the length of the VLAN tags of an Ethernet frame.
+func tagBytes(data []byte) (n int) {
+	for at := 12; at+4 <= len(data); at += 4 {
+		switch binary.BigEndian.Uint16(data[at:]) {
+		case packet.EtherVLAN, 0x88a8, 0x9100:
+			n += 4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// patch32 writes v at an offset and keeps the one's complement checksum at sum
+// as right as it was (RFC 1624).
+func patch32(data []byte, at, sum int, v uint32) {
+	acc := uint64(^binary.BigEndian.Uint16(data[sum:]))
+	for i := 0; i < 4; i += 2 {
+		old := binary.BigEndian.Uint16(data[at+i:])
+		now := uint16(v >> (16 - 8*i))
+		binary.BigEndian.PutUint16(data[at+i:], now)
+		if (at+i-sum)&1 == 0 {
+			acc += uint64(^old) + uint64(now)
+		}
+	}
+	for acc>>16 != 0 {
+		acc = acc&0xffff + acc>>16
+	}
+	binary.BigEndian.PutUint16(data[sum:], ^uint16(acc))
+}
+
+// openISN is the remote's initial sequence in handshakes that the judge makes.
+const openISN = 0x10000000
+
+// Connect connects a socket that exists.
+func (k *Kernel) Connect(c *Connect) (*Refusal, error) {
+	s := k.socks[c.Socket]
+	if s == nil {
+		return nil, errors.New("connect: no socket " + c.Socket)
+	}
+	return k.connect(s, c.To, c.Laddr)
+}
+
+func (k *Kernel) connect(s *ksock, to netip.AddrPort, laddr netip.Addr) (*Refusal, error) {
+	if laddr.IsValid() {
+		if err := k.routeFrom(k.vrfOfDev(s.spec.Dev), to.Addr(), laddr); err != nil {
+			return nil, err
+		}
+	}
+	err := unix.Connect(s.fd, sockaddr(to, s.spec.Family))
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.Is(err, unix.EINPROGRESS):
+		return nil, k.handshake(s, to)
+	case errors.As(err, &errno):
+		return &Refusal{"connect", errno}, nil
+	}
+	return nil, err
+}
+
+// vrfOfDev is the VRF of a device that sockets are bound to.
+func (k *Kernel) vrfOfDev(dev string) int {
+	if p := k.ifaces[dev]; p != nil {
+		return p.vrf
+	}
+	return 0
+}
+
+// handshake answers the SYN of a connect in the remote's place.
+func (k *Kernel) handshake(s *ksock, to netip.AddrPort) error {
+	p := k.ports[0]
+	if err := k.flush(p); err != nil {
+		return err
+	}
+	sa, err := unix.Getsockname(s.fd)
+	if err != nil {
+		return err
+	}
+	s.key = newFlowKey(to, addrPortOf(sa))
+	if err := k.replies(&Outcome{}, &packet.Meta{}); err != nil {
+		return err
+	}
+	f := k.flows[s.key]
+	if f == nil {
+		return fmt.Errorf("connect %s: the kernel sent no SYN", to)
+	}
+	if err := k.inject(p, synAck(p.mac, s.key, f.next)); err != nil {
+		return err
+	}
+	if err := k.flush(p); err != nil {
+		return err
+	}
+	if err := k.replies(&Outcome{}, &packet.Meta{}); err != nil {
+		return err
+	}
+	f.opened = true
+	for end := time.Now().Add(markerTimeout); ; {
+		info, err := unix.GetsockoptTCPInfo(s.fd, unix.SOL_TCP, unix.TCP_INFO)
+		if err != nil || info.State == tcpEstablished {
+			s.segs = segments(s.fd)
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("connect %s: state %d after the SYN-ACK", to, info.State)
+		}
+	}
+}
+
+const tcpEstablished = 1 // TCP_ESTABLISHED
+
+// Hangup closes an accepted connection as an application does.
+func (k *Kernel) Hangup(h *Hangup) error {
+	key := newFlowKey(h.Remote, h.Local)
+	for fd, s := range k.fds {
+		if s.child && s.key == key {
+			delete(k.fds, fd)
+			unix.Close(fd)
+			if err := k.flush(k.ports[0]); err != nil {
+				return err
+			}
+			return k.replies(&Outcome{}, &packet.Meta{})
+		}
+	}
+	return nil // no connection came of it
+}
