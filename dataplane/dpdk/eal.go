@@ -25,6 +25,8 @@ import "C"
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -176,6 +178,15 @@ func (e *EAL) Close() error {
 		return failed("EAL", "clean up", code, mark)
 	}
 	return removeOwn(dir)
+}
+
+// removeOwn removes the folder of an EAL that has shut down; sockets of
+// telemetry threads that DPDK leaves running are in it until then.
+func removeOwn(dir string) error {
+	if filepath.Base(filepath.Dir(dir)) != "dpdk" {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }
 
 // Clock: the wall clock (at start, plus monotonic time since) read from the TSC.

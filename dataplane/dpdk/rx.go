@@ -17,7 +17,6 @@ import (
 // C writes frames in the layout of packet.Frame. Each line refuses to compile
 // when a field has moved.
 const (
-	_ = -(unsafe.Offsetof(packet.Frame{}.Data) ^ 0)
 	_ = -(unsafe.Offsetof(packet.Frame{}.TS) ^ C.EDX_OFF_TS)
 	_ = -(unsafe.Offsetof(packet.Frame{}.WireLen) ^ C.EDX_OFF_WIRELEN)
 	_ = -(unsafe.Offsetof(packet.Frame{}.Port) ^ C.EDX_OFF_PORT)

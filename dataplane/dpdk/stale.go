@@ -135,12 +135,3 @@ func telemetryPID(path string) int {
 	_ = json.Unmarshal(b[:n], &hello)
 	return hello.PID
 }
-
-// removeOwn removes the folder of an EAL that has shut down; sockets of
-// telemetry threads that DPDK leaves running are in it until then.
-func removeOwn(dir string) error {
-	if filepath.Base(filepath.Dir(dir)) != "dpdk" {
-		return nil
-	}
-	return os.RemoveAll(dir)
-}
