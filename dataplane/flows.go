@@ -14,6 +14,9 @@ func (l *Lcore) createFlow(p *pkt, vrf *demux.VRF, f *flowtable.Flow) bool {
 	h := p.q.SumIn(vrf).Hash(p.q.Dport)
 	k := flowtable.KeyOf(p.q.Saddr, p.q.Daddr, p.q.Sport, p.q.Dport)
 	_, err := vrf.TCP.Insert(h, &k, *f, p.now)
+	if (errors.Is(err, flowtable.ErrFull) || errors.Is(err, flowtable.ErrPass)) && l.sweepAll() {
+		_, err = vrf.TCP.Insert(h, &k, *f, p.now)
+	}
 	for tries := 0; errors.Is(err, flowtable.ErrContended) && tries < contendedTries; tries++ {
 		l.c.Flows.Contended++
 		_, err = vrf.TCP.Insert(h, &k, *f, p.now)

@@ -25,6 +25,7 @@ type Lcore struct {
 	mcast    []uint32
 	copies   *[]Copy
 	now      int64
+	swept    int64 // tick of the last sweepAll
 
 	parseOptions packet.Options
 	reasm        *reasm.Table
@@ -47,11 +48,11 @@ func (l *Lcore) begin(b *Burst) {
 	l.c.Bursts++
 }
 
-// end is the quiescent point: bounded upkeep of the tables, and the counters
-// for whoever asked.
+// end is the quiescent point: upkeep of the tables, and the counters for
+// whoever asked.
 func (l *Lcore) end() {
-	for _, t := range l.st.tables {
-		t.Step(stepBudget, l.now)
+	if l.lookAhead {
+		l.upkeep(stepBudget)
 	}
 	for _, r := range l.readers {
 		r.Quiescent()
@@ -60,8 +61,36 @@ func (l *Lcore) end() {
 }
 
 // stepBudget is how many entries one burst may move or look at for expiry, in
-// each table: enough to keep up with an insert per packet.
-const stepBudget = 2 * BurstMax
+// each table: enough to keep up with an insert per packet. A replay does its
+// share after every packet instead, so that growth and expiry hang on the
+// packets only and not on how they fall into bursts.
+const (
+	stepBudget   = 2 * BurstMax
+	packetBudget = 4
+)
+
+// upkeep moves and expires entries, as of the last tick: countable effects of
+// time fall on ticks.
+func (l *Lcore) upkeep(budget int) {
+	at := l.now - l.now%tick
+	for _, t := range l.st.tables {
+		t.Step(budget, at)
+	}
+}
+
+// sweepAll removes every entry that has expired at the last tick, so that what
+// a full table refuses in a replay does not hang on how far upkeep has come. At
+// most once per tick; run does not wait for it.
+func (l *Lcore) sweepAll() bool {
+	if l.lookAhead || l.swept == l.now/tick {
+		return false
+	}
+	l.swept = l.now / tick
+	for range 2 { // the rest of a lap under way, and a whole one
+		l.upkeep(1 << 30)
+	}
+	return true
+}
 
 // adopt switches to a new state between bursts.
 func (l *Lcore) adopt(st *state) {

@@ -17,6 +17,9 @@ func (l *Lcore) Walk(b *Burst, now int64) {
 	l.prefetch(b) // hash what early demux will probe, touch its bucket
 	for i := range b.N {
 		l.packet(b, i, now)
+		if !l.lookAhead {
+			l.upkeep(packetBudget)
+		}
 	}
 	l.end()
 }
