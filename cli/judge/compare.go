@@ -153,7 +153,7 @@ func (c *comparer) established(key flowKey, o *Outcome, v *Verdict) string {
 		c.flows[key] = f
 	}
 	if v.Socks[0] != f.ours {
-		f.ours, f.any, f.theirs = v.Socks[0], v.Socks, "" // migrated
+		f.ours, f.any, f.theirs = v.Socks[0], v.Peers, "" // migrated
 	}
 	for _, name := range o.names(Accept) {
 		if !slices.Contains(f.any, name) {

@@ -41,6 +41,8 @@ type Verdict struct {
 	By    demux.By
 	Group uint32
 	Any   []string
+	// Peers are the members of the group of Socks[0] that packets can choose.
+	Peers []string
 	// Wild says that the group is bound to the wildcard address.
 	Wild bool
 }

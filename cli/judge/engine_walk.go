@@ -60,6 +60,11 @@ func (g *Engine) alternatives(v *Verdict, sock demux.SockID, cpu int32) {
 	if sock == 0 || !s.Alive() {
 		return
 	}
+	if s.Group != 0 {
+		for _, id := range view.Group(int(s.Group - 1)).Members() {
+			v.Peers = append(v.Peers, view.Name(id))
+		}
+	}
 	if v.By == demux.ByNone && v.Path == demux.PathEarly && !s.Has(demux.Connected) && s.Has(demux.IsUDP) && s.Group != 0 {
 		v.Group = s.Group // a multicast receiver found early stands for its group
 		if view.Group(int(s.Group-1)).Prog == nil {

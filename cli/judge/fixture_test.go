@@ -49,6 +49,7 @@ func ap(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
 // twoPorts is a host with two interfaces in VRF default.
 func twoPorts() Net {
 	v := VRF{Name: "default", Broadcast: []netip.Addr{bcast4}, Sysctl: demux.DefaultSysctl()}
+	v.Routes = []Route{{netip.MustParsePrefix("198.51.100.0/24"), "eth1"}}
 	for _, a := range append(append([]netip.Addr{}, local4...), local6...) {
 		v.Local = append(v.Local, netip.PrefixFrom(a, a.BitLen()))
 	}
