@@ -106,6 +106,7 @@ group_dpdk() {
 	linked=$(CGO_ENABLED=1 go list -tags dpdk -test -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}} {{join .Deps " "}}' ./... |
 		awk -v dpdk="$module/dataplane/dpdk" '$1 == dpdk || index($0 " ", " " dpdk " ") { sub(/_test$|\.test$/, "", $1); print $1 }' | sort -u)
 	linked=$(grep -xF "$linked" <(CGO_ENABLED=1 packages -tags dpdk))
+	[ -n "$linked" ] || { echo "no package with tests links DPDK"; return 1; }
 	CGO_ENABLED=1 go build -tags dpdk ./... || return 1
 	CGO_ENABLED=1 go test -tags dpdk -timeout 9m $linked | quiet
 }
