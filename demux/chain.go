@@ -195,9 +195,9 @@ func (c *chain) freeze(socks *paged[Sock], all []SockID) {
 	}
 }
 
-// cursor walks up to four lists of entries as one, in chain order.
+// cursor walks up to three lists of entries as one, in chain order.
 type cursor struct {
-	lists [4][]ent
+	lists [3][]ent
 	n     int
 }
 

@@ -36,17 +36,6 @@ func (m *portMap) at(port uint16) uint32 {
 	return r
 }
 
-// setPorts fills in the ports of the rules in list, ascending indices.
-func (n *ruleNode) setPorts(rules []Rule, list []uint32) {
-	switch len(list) {
-	case 0:
-	case 1:
-		n.low, n.top, n.rule = rules[list[0]].Low, rules[list[0]].Top, list[0]
-	default:
-		n.ports = newPortMap(rules, list)
-	}
-}
-
 // newPortMap paints the ports of each rule in turn; what an earlier rule
 // painted stays. Painting works on the intervals between all bounds, and skips
 // painted runs by a forest of links, so n rules take about n log n steps.

@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"edemux/flowtable"
-
 	"github.com/gaissmai/bart"
 )
 
@@ -52,66 +50,129 @@ func (r *ruleSet) match(q *Query) SockID {
 // rulePart matches destinations, then in each node sources where rules ask for
 // them. The rules of all families are the root's.
 type rulePart struct {
-	lpm   bart.Table[int32] // to nodes
-	root  int32             // node of the rules without a destination; -1 = none
-	nodes []ruleNode
+	lpm    *lpm // to nodes
+	nodes  []ruleNode
+	extras []ruleExtra
 }
 
-// ruleNode holds the rules of exactly one prefix. The form for one range of
-// ports needs half a cache line and no pointer.
+// ruleNode holds the rules of one prefix and of as many shorter ones above it
+// as fit into a cache line.
 type ruleNode struct {
-	parent   int32  // node of the next shorter prefix; -1 = none
-	least    uint32 // smallest rule index here and in all shorter prefixes
-	rule     uint32 // of ports low to top; noRule when there are none
+	n      int32                // ranges in use
+	extra  int32                // further rules of this prefix; -1 = none
+	parent int32                // next shorter prefix whose rules are not here; -1 = none
+	least  uint32               // smallest rule index among extra and parents
+	ranges [rangesMax]ruleRange // ascending rule indices
+}
+
+// ruleRange is a rule for a range of ports.
+type ruleRange struct {
 	low, top uint16
-	ports    *portMap  // several ranges; nil otherwise
-	srcs     *rulePart // rules that also ask for a source, by source prefix
+	rule     uint32
+}
+
+const rangesMax = 6
+
+// ruleExtra is what does not fit into a node.
+type ruleExtra struct {
+	ports *portMap  // many rules of one prefix; may be nil
+	srcs  *rulePart // rules that also ask for a source, by source prefix; may be nil
 }
 
 // match returns the smallest rule index below best that matches, else best.
 func (p *rulePart) match(q *Query, best uint32) uint32 {
-	for i := p.find(q.Daddr); i >= 0; {
+	l := p.lpm.find(q.Daddr)
+	best = l.first(q.Dport, best)
+	for i := l.node; i >= 0 && l.least < best; {
 		n := &p.nodes[i]
+		best = n.first(q.Dport, best)
 		if n.least >= best {
 			break
 		}
-		best = n.first(q.Dport, best)
-		if n.srcs != nil {
-			best = n.srcs.matchSource(q, best)
+		if n.extra >= 0 {
+			best = p.extras[n.extra].match(q, best)
 		}
 		i = n.parent
 	}
 	return best
 }
 
-func (p *rulePart) matchSource(q *Query, best uint32) uint32 {
-	for i := p.find(q.Saddr); i >= 0; {
+// match is the same for what did not fit into a node.
+func (x *ruleExtra) match(q *Query, best uint32) uint32 {
+	if x.ports != nil {
+		best = min(best, x.ports.at(q.Dport))
+	}
+	if x.srcs == nil {
+		return best
+	}
+	p := x.srcs
+	l := p.lpm.find(q.Saddr)
+	best = l.first(q.Dport, best)
+	for i := l.node; i >= 0 && l.least < best; {
 		n := &p.nodes[i]
+		best = n.first(q.Dport, best)
 		if n.least >= best {
 			break
 		}
-		best = n.first(q.Dport, best)
+		if n.extra >= 0 {
+			best = min(best, p.extras[n.extra].ports.at(q.Dport))
+		}
 		i = n.parent
 	}
 	return best
 }
 
-func (p *rulePart) find(a flowtable.Addr) int32 {
-	if i, ok := p.lpm.Lookup(toNetip(a)); ok {
-		return i
+// first returns the smaller of best and the first rule in this leaf for port.
+func (l *leaf) first(port uint16, best uint32) uint32 {
+	for i := range l.ranges {
+		if r := &l.ranges[i]; r.low <= port && port <= r.top {
+			return min(best, r.rule)
+		}
 	}
-	return p.root
+	return best
 }
 
-// first returns the smaller of best and the first rule of this node for port.
+// leafOf makes the leaf of a node: its first rules, and the way to the others.
+func (p *rulePart) leafOf(node int32) leaf {
+	l := leaf{node: -1, least: noRule}
+	for i := range l.ranges {
+		l.ranges[i] = ruleRange{1, 0, noRule}
+	}
+	if node < 0 {
+		return l
+	}
+	n := &p.nodes[node]
+	l.least = n.least
+	k := copy(l.ranges[:], n.ranges[:n.n])
+	if k < int(n.n) {
+		l.least = min(l.least, n.ranges[k].rule)
+	}
+	if l.least != noRule {
+		l.node = node
+	}
+	return l
+}
+
+// first returns the smaller of best and the first rule in this node for port.
 func (n *ruleNode) first(port uint16, best uint32) uint32 {
-	switch {
-	case n.ports != nil:
-		return min(best, n.ports.at(port))
-	case n.low <= port && port <= n.top:
-		return min(best, n.rule)
+	for i := range n.ranges[:n.n] {
+		r := &n.ranges[i]
+		if r.rule >= best {
+			break
+		}
+		if r.low <= port && port <= r.top {
+			return r.rule
+		}
 	}
 	return best
+}
+
+// all is the smallest rule index of the node and everything above it.
+func (n *ruleNode) all() uint32 {
+	if n.n > 0 {
+		return min(n.least, n.ranges[0].rule)
+	}
+	return n.least
 }
 
 // compileRules builds the lookup form.
@@ -156,7 +217,7 @@ func compileRules(rules []Rule) *ruleSet {
 // newRulePart compiles the rules in list (ascending indices), keyed by source
 // prefix when bySource, else by destination.
 func newRulePart(rules []Rule, list []uint32, bySource bool) *rulePart {
-	p := &rulePart{root: -1}
+	p := &rulePart{}
 	byPrefix := map[netip.Prefix][]uint32{}
 	for _, i := range list {
 		pfx := rules[i].Dst
@@ -177,43 +238,76 @@ func newRulePart(rules []Rule, list []uint32, bySource bool) *rulePart {
 		return a.Addr().Compare(b.Addr())
 	})
 	p.nodes = make([]ruleNode, 0, len(prefixes))
-	for _, pfx := range prefixes {
-		p.addNode(rules, pfx, byPrefix[pfx], bySource)
+	var up bart.Table[int32]
+	root := int32(-1)
+	entries := make([]entry, 0, len(prefixes))
+	for id, pfx := range prefixes {
+		parent := root
+		if !pfx.IsValid() {
+			root = int32(id)
+		} else {
+			if _, i, ok := up.LookupPrefixLPM(pfx); ok {
+				parent = i
+			}
+			up.Insert(pfx, int32(id))
+			entries = append(entries, entry{pfx, int32(id)})
+		}
+		p.addNode(rules, parent, byPrefix[pfx], bySource)
 	}
+	p.lpm = newLPM(entries, root, p.leafOf)
 	return p
 }
 
-func (p *rulePart) addNode(rules []Rule, pfx netip.Prefix, list []uint32, bySource bool) {
-	n := ruleNode{parent: p.root, least: list[0], rule: noRule, low: 1}
-	if !pfx.IsValid() {
-		n.parent = -1
-	} else if _, up, ok := p.lpm.LookupPrefixLPM(pfx); ok {
-		n.parent = up
-	}
-	if n.parent >= 0 {
-		n.least = min(n.least, p.nodes[n.parent].least)
-	}
-	plain := list
+// addNode appends the node of one prefix with the rules in list.
+func (p *rulePart) addNode(rules []Rule, parent int32, list []uint32, bySource bool) {
+	n := ruleNode{extra: -1, parent: parent, least: noRule}
+	var x ruleExtra
+	plain, withSource := list, []uint32(nil)
 	if !bySource {
-		var withSource []uint32
-		plain = nil
-		for _, i := range list {
-			if rules[i].Src.IsValid() {
-				withSource = append(withSource, i)
-			} else {
-				plain = append(plain, i)
-			}
-		}
-		if len(withSource) > 0 {
-			n.srcs = newRulePart(rules, withSource, true)
-		}
+		plain, withSource = splitBySource(rules, list)
 	}
-	n.setPorts(rules, plain)
-	id := int32(len(p.nodes))
-	p.nodes = append(p.nodes, n)
-	if pfx.IsValid() {
-		p.lpm.Insert(pfx, id)
+	if len(plain) <= rangesMax {
+		for _, i := range plain {
+			n.ranges[n.n] = ruleRange{rules[i].Low, rules[i].Top, i}
+			n.n++
+		}
 	} else {
-		p.root = id
+		x.ports, n.least = newPortMap(rules, plain), plain[0]
 	}
+	if len(withSource) > 0 {
+		x.srcs, n.least = newRulePart(rules, withSource, true), min(n.least, withSource[0])
+	}
+	if x != (ruleExtra{}) {
+		n.extra = int32(len(p.extras))
+		p.extras = append(p.extras, x)
+	}
+	if parent >= 0 {
+		n.absorb(&p.nodes[parent])
+	}
+	p.nodes = append(p.nodes, n)
+}
+
+// absorb takes in the ranges of the parent when they are all it has and fit.
+func (n *ruleNode) absorb(up *ruleNode) {
+	if up.extra >= 0 || n.n+up.n > rangesMax {
+		n.least = min(n.least, up.all())
+		return
+	}
+	n.parent = up.parent
+	n.least = min(n.least, up.least)
+	copy(n.ranges[n.n:], up.ranges[:up.n])
+	n.n += up.n
+	slices.SortFunc(n.ranges[:n.n], func(a, b ruleRange) int { return int(a.rule) - int(b.rule) })
+}
+
+// splitBySource parts rules without a source from those with one.
+func splitBySource(rules []Rule, list []uint32) (plain, withSource []uint32) {
+	for _, i := range list {
+		if rules[i].Src.IsValid() {
+			withSource = append(withSource, i)
+		} else {
+			plain = append(plain, i)
+		}
+	}
+	return plain, withSource
 }

@@ -77,12 +77,19 @@ func (v *View) scanUDP(ref uint32, q *Query, bit uint8) Result {
 // scanConnected is scanUDP for a chain that holds connected sockets: those with
 // the packet's remote take their places among the others.
 func (v *View) scanConnected(c *cursor, m *chain, st udpScan, q *Query, bit uint8) Result {
-	var buf [maxClasses]ent
-	c.add(v.connEnts(m, q, buf[:0]))
+	var buf [maxClasses]ent // never stored elsewhere: it stays on the stack
+	conns := v.connEnts(m, q, buf[:0])
 	for e := c.next(); e != nil; e = c.next() {
-		if v.udpTry(&st, e, q, bit) {
-			break
+		for len(conns) > 0 && conns[0].order < e.order {
+			v.udpTry(&st, &conns[0], q, bit)
+			conns = conns[1:]
 		}
+		if v.udpTry(&st, e, q, bit) {
+			return v.udpPath(st.res)
+		}
+	}
+	for i := range conns {
+		v.udpTry(&st, &conns[i], q, bit)
 	}
 	return v.udpPath(st.res)
 }
