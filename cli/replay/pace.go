@@ -23,7 +23,7 @@ type pacer struct {
 func newPacer(ctx context.Context, s string) (*pacer, error) {
 	speed, err := config.ParseSpeed(s)
 	if err != nil {
-		return nil, exit.Usagef("replay: --speed: %v", err)
+		return nil, exit.Usagef("replay: --speed: %s: %v", s, err)
 	}
 	return &pacer{speed: speed, ctx: ctx}, nil
 }

@@ -109,6 +109,7 @@ func (r *run) parse(b *batch) {
 	for i := range b.n {
 		f, m := &b.cap.Frames[i], &b.metas[i]
 		packet.Parse(f, &opts, m)
+		f.Num = b.cap.Origins[i].Frame
 		if int(f.Port) >= len(r.queues) {
 			continue
 		}

@@ -92,31 +92,34 @@ func (t *tsvWriter) appendVLANs(b []byte, f *packet.Frame) []byte {
 	return b
 }
 
-// appendTuple prints ipver proto saddr sport daddr dport.
+// appendTuple prints ipver proto saddr sport daddr dport, as far as the bytes
+// of the outermost IP header are there.
 func appendTuple(b []byte, m *packet.Meta) []byte {
-	if !m.Has(packet.HasTuple) {
+	if m.Flags&(packet.HasTuple|packet.HasSaddr) == 0 {
 		return append(b, "-\t-\t-\t-\t-\t-"...)
 	}
 	b = strconv.AppendUint(b, uint64(m.IPVer), 10)
 	b = append(b, '\t')
-	if m.Has(packet.HasProto) {
-		b = strconv.AppendUint(b, uint64(m.Proto), 10)
+	b = appendNumber(b, uint16(m.Proto), m.Has(packet.HasProto))
+	b = append(b, '\t')
+	b = appendAddr(b, m.Saddr, m.IPVer)
+	b = append(b, '\t')
+	b = appendNumber(b, m.Sport, m.Has(packet.HasPorts))
+	b = append(b, '\t')
+	if m.Has(packet.HasTuple) {
+		b = appendAddr(b, m.Daddr, m.IPVer)
 	} else {
 		b = append(b, '-')
 	}
 	b = append(b, '\t')
-	b = appendSide(b, m.Saddr, m.Sport, m)
-	b = append(b, '\t')
-	return appendSide(b, m.Daddr, m.Dport, m)
+	return appendNumber(b, m.Dport, m.Has(packet.HasPorts))
 }
 
-func appendSide(b []byte, a flowtable.Addr, port uint16, m *packet.Meta) []byte {
-	b = appendAddr(b, a, m.IPVer)
-	b = append(b, '\t')
-	if !m.Has(packet.HasPorts) {
+func appendNumber(b []byte, n uint16, known bool) []byte {
+	if !known {
 		return append(b, '-')
 	}
-	return strconv.AppendUint(b, uint64(port), 10)
+	return strconv.AppendUint(b, uint64(n), 10)
 }
 
 // appendAddr prints the RFC 5952 form. A v4-mapped address in an IPv6 header

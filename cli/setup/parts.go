@@ -114,8 +114,8 @@ func (h *Host) Queues() []Queues { return h.queues }
 func (h *Host) NewPort(port uint16) bool { return int(port) >= h.known }
 
 // KnowPort gives every port up to this one an interface of its name, to which
-// all tag stacks belong. Only without -c: a configuration names its ports, and
-// interfaces of a capture that it does not name stay without one (NO_VRF).
+// all tag stacks belong. Only when no port is configured: else interfaces of a capture
+// that the configuration does not name stay without one (NO_VRF).
 func (h *Host) KnowPort(port uint16) error {
 	if !h.NewPort(port) {
 		return nil

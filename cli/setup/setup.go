@@ -44,7 +44,7 @@ type Host struct {
 	Assumed string             // which side was taken as local, one line
 
 	command string
-	anyPort bool // frames of ports that the configuration does not know get one
+	anyPort bool // no port is configured: each port of the captures gets an interface
 	known   int  // ports below this number have an interface
 	queues  []Queues
 	tables  []*flowtable.Table
@@ -72,16 +72,17 @@ var replaySecret = flowtable.Secret{
 
 // Open loads the configuration and makes the engine. Errors are usage errors.
 func Open(o Options) (*Host, error) {
-	h := &Host{command: o.Command, anyPort: o.File == ""}
+	h := &Host{command: o.Command}
 	if err := h.load(o); err != nil {
 		return nil, exit.AsUsage(err)
 	}
+	h.anyPort = len(h.Config.Ports) == 0
 	secret, err := h.secret(o)
 	if err != nil {
 		return nil, err
 	}
 	h.Builder = demux.NewBuilder(secret)
-	local, err := h.localSide(o.Local)
+	local, err := h.localSide(o)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +157,9 @@ func (h *Host) exact(replay bool) bool {
 }
 
 // localSide applies --local. It returns the resolver of `auto`, nil otherwise.
-func (h *Host) localSide(flag string) (*dataplane.LocalAuto, error) {
-	c := h.Config
-	if flag == "" && h.anyPort {
+func (h *Host) localSide(o Options) (*dataplane.LocalAuto, error) {
+	c, flag := h.Config, o.Local
+	if flag == "" && o.File == "" {
 		flag = "auto"
 	}
 	switch flag {

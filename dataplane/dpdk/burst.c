@@ -115,6 +115,7 @@ static void
 from_meta(struct edx_frame *f, const struct edx_meta *e)
 {
 	f->ts = e->ts;
+	f->num = e->num;
 	f->wire_len = e->wire_len;
 	f->port = e->port;
 	f->cpu = e->cpu;
@@ -166,6 +167,7 @@ edx_poll(struct edx_rxq *q)
 		rte_prefetch0(f->data);
 		f->len = f->cap = m->data_len;
 		f->ts = q->ns;
+		f->num = q->packets + i + 1;
 		f->wire_len = m->pkt_len;
 		f->vlan_stripped = (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
 		f->tci = m->vlan_tci;

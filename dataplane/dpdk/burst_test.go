@@ -34,6 +34,7 @@ func TestPcapPortInAndOut(t *testing.T) {
 		require.Equal(t, uint16(1), f.Link)
 		require.Equal(t, uint32(len(b)), f.WireLen)
 		require.Equal(t, q.Now(), f.TS)
+		require.Equal(t, uint64(at+1), f.Num)
 		require.InDelta(t, time.Now().UnixNano(), f.TS, 1e9)
 		require.Equal(t, &b[0], &q.Mbuf(i).Head()[0])
 		require.Equal(t, len(b), q.Mbuf(i).Len())

@@ -70,7 +70,7 @@ func (d *Feeder) Stage(f *packet.Frame, seq uint64) bool {
 	d.c.off[i], d.c.len[i] = d.c.used, C.uint32_t(n)
 	d.c.used += C.uint32_t(n)
 	d.c.meta[i] = C.struct_edx_meta{
-		ts: C.int64_t(f.TS), seq: C.uint64_t(seq), wire_len: C.uint32_t(f.WireLen),
+		ts: C.int64_t(f.TS), num: C.uint64_t(f.Num), seq: C.uint64_t(seq), wire_len: C.uint32_t(f.WireLen),
 		port: C.uint16_t(f.Port), cpu: C.uint16_t(f.CPU), link: C.uint16_t(f.Link), tci: C.uint16_t(f.TCI),
 		dir: C.uint8_t(f.Dir), pkt_type: C.uint8_t(f.PktType),
 		has_pkt_type: flag(f.HasPktType), has_queue: flag(f.HasQueue), vlan_stripped: flag(f.VLANStripped),

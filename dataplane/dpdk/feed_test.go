@@ -25,7 +25,7 @@ func randomFrame(r *rand.Rand) packet.Frame {
 		b[i] = byte(r.Uint32())
 	}
 	return packet.Frame{
-		Data: b, TS: r.Int64(), WireLen: uint32(n + r.IntN(2)*r.IntN(100)),
+		Data: b, TS: r.Int64(), Num: r.Uint64(), WireLen: uint32(n + r.IntN(2)*r.IntN(100)),
 		Port: uint16(r.Uint32()), CPU: uint16(r.Uint32()), Link: uint16(r.Uint32()), TCI: uint16(r.Uint32()),
 		Dir: packet.Dir(r.IntN(3)), PktType: packet.PktType(r.IntN(5)),
 		HasPktType: r.IntN(2) == 0, HasQueue: r.IntN(2) == 0, VLANStripped: r.IntN(2) == 0,

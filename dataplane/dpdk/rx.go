@@ -18,6 +18,7 @@ import (
 // when a field has moved.
 const (
 	_ = -(unsafe.Offsetof(packet.Frame{}.TS) ^ C.EDX_OFF_TS)
+	_ = -(unsafe.Offsetof(packet.Frame{}.Num) ^ C.EDX_OFF_NUM)
 	_ = -(unsafe.Offsetof(packet.Frame{}.WireLen) ^ C.EDX_OFF_WIRELEN)
 	_ = -(unsafe.Offsetof(packet.Frame{}.Port) ^ C.EDX_OFF_PORT)
 	_ = -(unsafe.Offsetof(packet.Frame{}.CPU) ^ C.EDX_OFF_CPU)
@@ -74,8 +75,8 @@ func (q *RxQueue) Flushes(tx ...*TxQueue) bool {
 // Poll frees the burst of the previous Poll except what Keep handed over, sends
 // what waits in the queues given to Flushes, and receives the next burst, all in
 // one crossing. Frames and their bytes are in C memory and borrowed until the
-// next Poll: never store a pointer to Go memory in them. TS is Now (the capture's
-// time on a Meta port). A frame that came in several mbufs is contiguous up to
+// next Poll: never store a pointer to Go memory in them. TS is Now and Num counts
+// the queue's frames from 1 (on a Meta port both are the capture's). A frame that came in several mbufs is contiguous up to
 // MaxFrame; WireLen is its whole length. Never blocks, never allocates.
 func (q *RxQueue) Poll() []packet.Frame {
 	return q.frames[:C.edx_poll(q.c)]

@@ -29,6 +29,7 @@ struct edx_frame {
 	uint8_t *data;
 	int64_t len, cap;
 	int64_t ts;
+	uint64_t num;
 	uint32_t wire_len;
 	uint16_t port, cpu, link;
 	uint8_t dir, pkt_type, has_pkt_type, has_queue, vlan_stripped;
@@ -38,6 +39,7 @@ struct edx_frame {
 enum {
 	EDX_OFF_LEN = offsetof(struct edx_frame, len),
 	EDX_OFF_TS = offsetof(struct edx_frame, ts),
+	EDX_OFF_NUM = offsetof(struct edx_frame, num),
 	EDX_OFF_WIRELEN = offsetof(struct edx_frame, wire_len),
 	EDX_OFF_PORT = offsetof(struct edx_frame, port),
 	EDX_OFF_CPU = offsetof(struct edx_frame, cpu),
@@ -62,7 +64,7 @@ enum {
 /* What a capture knows of a frame; rides in the private area of its mbuf. */
 struct edx_meta {
 	int64_t ts;
-	uint64_t seq;
+	uint64_t num, seq;
 	uint32_t wire_len;
 	uint16_t port, cpu, link, tci;
 	uint8_t dir, pkt_type, has_pkt_type, has_queue, vlan_stripped;
