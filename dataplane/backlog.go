@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"edemux/demux"
@@ -66,24 +67,31 @@ func (b *backlogs) remove(sock uint32, deadline, now int64) { b.counter(sock, no
 
 // timeWaits counts the TIME_WAIT entries of each VRF against
 // tcp_max_tw_buckets.
-type timeWaits struct{ vrfs []*tickCount }
+type timeWaits struct {
+	vrfs atomic.Pointer[[]*tickCount] // replaced when VRFs are added (control code)
+}
 
 func (t *timeWaits) grow(n int) {
-	for len(t.vrfs) < n {
-		t.vrfs = append(t.vrfs, new(tickCount))
+	var all []*tickCount
+	if p := t.vrfs.Load(); p != nil {
+		all = slices.Clone(*p)
 	}
+	for len(all) < n {
+		all = append(all, new(tickCount))
+	}
+	t.vrfs.Store(&all)
 }
 
 // admit reports whether the VRF may hold one more TIME_WAIT entry.
 func (t *timeWaits) admit(v *demux.VRF, now int64) bool {
-	c := t.vrfs[v.Index]
+	c := (*t.vrfs.Load())[v.Index]
 	c.advance(now)
 	return c.live.Load() < int64(v.Sysctl.TCPMaxTwBuckets)
 }
 
 // move accounts a state or deadline change of one entry.
 func (t *timeWaits) move(v *demux.VRF, from, to *flowtable.Flow, now int64) {
-	c := t.vrfs[v.Index]
+	c := (*t.vrfs.Load())[v.Index]
 	c.advance(now)
 	if from.State == flowtable.TimeWait {
 		c.remove(from.Deadline)

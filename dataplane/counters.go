@@ -69,6 +69,7 @@ type Counters struct {
 	Groups                  []GroupCounters
 	MIB                     [mib.NCounters]uint64
 	Flows                   FlowCounters
+	Poll                    PollCounters
 }
 
 // grow makes room for everything in view. Called between bursts when the view
@@ -136,6 +137,7 @@ func (c *Counters) Add(o *Counters) {
 	}
 	addTo(c.MIB[:], o.MIB[:])
 	c.Flows.add(&o.Flows)
+	c.Poll.add(&o.Poll)
 }
 
 // Add sums o into v.

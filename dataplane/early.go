@@ -139,7 +139,7 @@ func (l *Lcore) probe(p *pkt, vrf *demux.VRF, t *flowtable.Space, accept bool) b
 	k := flowtable.KeyOf(p.q.Saddr, p.q.Daddr, p.q.Sport, p.q.Dport)
 	d := flowtable.Dev{Dif: p.q.Dif, Sdif: p.q.Sdif, Accept: accept}
 	ref, sock := t.LookupSock(h, &k, d, p.now)
-	if ref == 0 {
+	if ref == 0 || int(sock) >= len(l.st.worker) { // opened since this burst began
 		return false
 	}
 	p.ref, p.space, p.flow.Sock = ref, t, sock

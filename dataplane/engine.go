@@ -46,6 +46,7 @@ type state struct {
 	rxDst   []uint32 // route stamp of each connected UDP socket, written by lcores
 	groups  []string // name of each group that ever lived
 	gone    []uint32 // sockets that the view before had
+	epoch   uint64   // one more than that of the state before
 }
 
 // Engine ties views, tables, workers and lcores together. Its methods are for
@@ -80,6 +81,10 @@ func (e *Engine) Publish() error {
 	st := &state{View: v, ports: e.cfg.Ports, workers: e.cfg.Workers, tables: e.cfg.Tables}
 	e.tw.grow(len(v.VRFs))
 	e.sockets(st, old)
+	st.epoch = 1
+	if old != nil {
+		st.epoch = old.epoch + 1
+	}
 	st.names = e.newNames(st, old)
 	for i := range v.Groups() {
 		name := v.GroupName(i)
@@ -89,12 +94,10 @@ func (e *Engine) Publish() error {
 		st.groups = append(st.groups, name)
 	}
 	ops := e.cfg.Builder.TakeFlowOps()
-	if err := e.connectFlows(v, ops); err != nil {
-		return err
-	}
 	e.state.Store(st)
+	err := e.connectFlows(v, ops)
 	e.disconnectFlows(v, ops)
-	return nil
+	return err
 }
 
 // sockets fills the arrays by SockID. Sockets that are gone keep their worker:
@@ -177,7 +180,8 @@ func (e *Engine) Counters() *Counters {
 	sum := new(Counters)
 	sum.grow(e.state.Load())
 	for _, l := range lcores {
-		sum.Add(l.snap.take(&l.c))
+		c, _ := l.Snapshot()
+		sum.Add(c)
 	}
 	return sum
 }

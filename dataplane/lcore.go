@@ -1,6 +1,9 @@
 package dataplane
 
 import (
+	"sync/atomic"
+
+	"edemux/dataplane/filter"
 	"edemux/dataplane/mib"
 	"edemux/dataplane/packet"
 	"edemux/dataplane/reasm"
@@ -35,7 +38,13 @@ type Lcore struct {
 	lookAhead    bool
 	readers      []*flowtable.Reader
 
-	snap snapshotCell
+	snap  snapshotCell
+	epoch atomic.Uint64 // of st, for control threads
+
+	rec     *recorder // nil: off
+	taps    atomic.Pointer[[]*tapRing]
+	tapped  *[]*tapRing // taps of the running burst
+	subject filter.Subject
 }
 
 // begin loads the state once for the burst and makes room for what it added.
@@ -58,6 +67,7 @@ func (l *Lcore) end() {
 		r.Quiescent()
 	}
 	l.snap.serve(&l.c)
+	l.rec.serve()
 }
 
 // stepBudget is how many entries one burst may move or look at for expiry, in
@@ -105,6 +115,7 @@ func (l *Lcore) adopt(st *state) {
 		}
 	}
 	l.st, l.view = st, st.View
+	l.epoch.Store(st.epoch)
 	l.p.q.Hasher = l.e.hasher
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 // connectFlows enters the sockets that connected since the last view into the
-// flow tables: udp_lib_hash4, and the ehash for TCP. Lcores find them at once;
-// until the view is swapped the sockets' numbers mean nothing to them, which
-// is why a flow's worker comes from the state that both agree on.
+// flow tables: udp_lib_hash4, and the ehash for TCP. The view that knows them is
+// in force already; a burst that began under the one before passes them over
+// (Lcore.probe).
 func (e *Engine) connectFlows(v *demux.View, ops []demux.FlowOp) error {
 	for _, op := range ops {
 		if op.Delete {

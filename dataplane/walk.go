@@ -15,12 +15,14 @@ func (l *Lcore) Walk(b *Burst, now int64) {
 	l.parse(b)    // ip_rcv_core, ip6_rcv_core: bytes only
 	l.ingress(b)  // port and tags to interface
 	l.prefetch(b) // hash what early demux will probe, touch its bucket
+	l.watch(b)    // flight recorder and live captures, where they are on
 	for i := range b.N {
 		l.packet(b, i, now)
 		if !l.lookAhead {
 			l.upkeep(packetBudget)
 		}
 	}
+	l.tell(b)
 	l.end()
 }
 
