@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 strict=${EDEMUX_STRICT:-0}
-groups=(tools format vet staticcheck repo build unit race golden captures cli dpdk arm64 s390x)
+groups=(tools format vet staticcheck repo build unit race golden captures cli judge dpdk arm64 s390x)
 
 # Packages outside ./..., because testdata is not searched for packages.
 tooling=./testdata/record/peer
@@ -31,10 +31,11 @@ need_dpdk() {
 # which builds the program itself and must see the files as they are now.
 root_tests() { CGO_ENABLED=0 go test -count=1 -timeout 9m -run "$1" .; }
 
-# Packages with tests, without the one at the root. Further arguments of go list
-# are allowed.
+# Packages with tests, without those that have a group of their own: the one at
+# the root and the judge. Further arguments of go list are allowed.
 packages() {
-	go list "$@" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -vx "$module"
+	go list "$@" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
+		grep -vxE "$module(/cli/judge.*)?"
 }
 
 # Packages that need no operating system of their own and no program beside them.
@@ -84,10 +85,14 @@ group_build() {
 about_unit="unit tests and fuzz seeds, without cgo"
 group_unit() { CGO_ENABLED=0 go test -shuffle=on -timeout 9m $(packages) | quiet; }
 
+# Tests of how long something takes or how much memory it needs say nothing
+# under the race detector or an emulator.
+measuring='Hostile|Bounded'
+
 about_race="the same under the race detector"
 group_race() {
 	need cc || return
-	CGO_ENABLED=1 go test -race -timeout 9m $(packages) | quiet
+	CGO_ENABLED=1 go test -race -timeout 9m -skip "$measuring" $(packages) | quiet
 }
 
 about_golden="golden replays of testdata/pcap"
@@ -98,6 +103,12 @@ group_captures() { root_tests '^TestCaptures'; }
 
 about_cli="the command line, also in a terminal"
 group_cli() { root_tests '^TestScript'; }
+
+about_judge="the running kernel decides the same, in namespaces of our own"
+group_judge() {
+	[ "$(id -u)" -eq 0 ] || { echo "needs root"; return "$lacking"; }
+	CGO_ENABLED=0 go test -count=1 -timeout 9m ./cli/judge/... | quiet
+}
 
 about_dpdk="packages that link DPDK, on virtual devices"
 group_dpdk() {
@@ -112,12 +123,12 @@ group_dpdk() {
 }
 
 # Emulation is slow and its signals are fragile: short tests, no preemption by
-# signal. Tests that measure time or memory, or compare with programs of this
-# machine, say nothing about the byte order and are left out.
+# signal. Tests that compare with programs of this machine say nothing about the
+# byte order and are left out.
 emulated() { # GOARCH QEMU
 	need "$2" || return
 	CGO_ENABLED=0 GOARCH=$1 GODEBUG=asyncpreemptoff=1 go test -short -timeout 9m -exec "$2" \
-		-skip 'Hostile|Bounded|Mutations|Against|Tshark|Stress|Soak' $(pure_packages) | quiet
+		-skip "$measuring|Mutations|Against|Tshark|Stress|Soak" $(pure_packages) | quiet
 }
 
 about_arm64="pure packages on arm64 under qemu-user"
