@@ -40,7 +40,8 @@ install_in() {
 	cp /etc/resolv.conf "$tree/etc/resolv.conf"
 	[ ! -e /etc/apt/apt.conf ] || cp /etc/apt/apt.conf "$tree/etc/apt/apt.conf"
 	chroot "$tree" apt-get -qq update
-	DEBIAN_FRONTEND=noninteractive chroot "$tree" apt-get -qq install --no-install-recommends -y "$@" >/dev/null
+	DEBIAN_FRONTEND=noninteractive chroot "$tree" apt-get -qq install --no-install-recommends -y "$@" >"$tree.log" 2>&1 ||
+		die "apt-get install in $tree: $(tail -1 "$tree.log")"
 	chroot "$tree" apt-get clean
 	rm -rf "$tree"/var/lib/apt/lists/* "$tree"/usr/share/{doc,man,locale,info}/* "$tree/etc/resolv.conf" "$tree/etc/apt/apt.conf"
 }

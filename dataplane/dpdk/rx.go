@@ -76,8 +76,9 @@ func (q *RxQueue) Flushes(tx ...*TxQueue) bool {
 // what waits in the queues given to Flushes, and receives the next burst, all in
 // one crossing. Frames and their bytes are in C memory and borrowed until the
 // next Poll: never store a pointer to Go memory in them. TS is Now and Num counts
-// the queue's frames from 1 (on a Meta port both are the capture's). A frame that came in several mbufs is contiguous up to
-// MaxFrame; WireLen is its whole length. Never blocks, never allocates.
+// the queue's frames from 1 (on a Meta port both are the capture's). A frame that
+// came in several mbufs is contiguous up to MaxFrame; WireLen is its whole
+// length. Never blocks, never allocates.
 func (q *RxQueue) Poll() []packet.Frame {
 	return q.frames[:C.edx_poll(q.c)]
 }

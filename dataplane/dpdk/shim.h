@@ -70,6 +70,8 @@ struct edx_meta {
 	uint8_t dir, pkt_type, has_pkt_type, has_queue, vlan_stripped;
 };
 
+_Static_assert(sizeof(struct edx_meta) <= EDX_META, "the private area holds the facts");
+
 /* A reading of the wall clock and the TSC, and ns per tick as 32.32 fixed point. */
 struct edx_clock {
 	uint64_t tsc;
