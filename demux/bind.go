@@ -3,7 +3,6 @@ package demux
 import (
 	"net/netip"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 
@@ -121,7 +120,6 @@ func sockAddr(a flowtable.Addr, port uint16, f Flags) string {
 func (o *opening) bind() (SockID, error) {
 	b, sp := o.b, o.sp
 	if o.s.Lport == 0 {
-		o.auto = true
 		if err := o.autoPort(); err != nil {
 			return 0, err
 		}
@@ -181,11 +179,10 @@ func (b *Builder) uid(id SockID) uint32 {
 // of the wildcard - so that a wildcard bind does not see specific addresses.
 func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 	check := func(id SockID) bool { // false: decided
-		o := b.socks.at(id)
-		if o.Flags&s.Flags&Reuseaddr != 0 || o.Bdi != 0 && s.Bdi != 0 && o.Bdi != s.Bdi || !overlap(s, o, true) {
+		if !b.udpClash(s, id) {
 			return true
 		}
-		if o.Flags&s.Flags&Reuseport == 0 || !noGroup || b.uid(id) != uid {
+		if !b.udpShares(s, id, uid, noGroup) {
 			in = id
 		}
 		return false
@@ -204,6 +201,17 @@ func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 		b.udp.each(&b.socks, flowtable.Any6, s.Lport, check)
 	}
 	return in
+}
+
+// udpClash: both want the same packets and SO_REUSEADDR does not allow it.
+func (b *Builder) udpClash(s *Sock, id SockID) bool {
+	o := b.socks.at(id)
+	return o.Flags&s.Flags&Reuseaddr == 0 && (o.Bdi == 0 || s.Bdi == 0 || o.Bdi == s.Bdi) && overlap(s, o, true)
+}
+
+// udpShares: SO_REUSEPORT of one user lets them share.
+func (b *Builder) udpShares(s *Sock, id SockID, uid uint32, noGroup bool) bool {
+	return b.socks.at(id).Flags&s.Flags&Reuseport != 0 && noGroup && b.uid(id) == uid
 }
 
 // overlap is inet_rcv_saddr_equal: may both addresses receive one packet
@@ -242,72 +250,4 @@ func rcvSaddr(s *Sock) uint32 {
 		return 0
 	}
 	return 0x7f000006
-}
-
-// portSocks are the bound sockets of one port, in the order of bind.
-type portSocks struct{ ids []SockID }
-
-func portsOf(s *Sock) int {
-	if s.Flags&IsUDP != 0 {
-		return 1
-	}
-	return 0
-}
-
-func (b *Builder) portAdd(s *Sock, id SockID) {
-	m := b.ports[portsOf(s)]
-	p := m[s.Lport]
-	if p == nil {
-		p = new(portSocks)
-		m[s.Lport] = p
-	}
-	p.ids = append(p.ids, id)
-	b.portTouch(s)
-}
-
-func (b *Builder) portDel(s *Sock, id SockID) {
-	m := b.ports[portsOf(s)]
-	p := m[s.Lport]
-	i := sort.Search(len(p.ids), func(i int) bool { return p.ids[i] >= id })
-	p.ids = slices.Delete(p.ids, i, i+1)
-	if len(p.ids) == 0 {
-		delete(m, s.Lport)
-	}
-	b.portTouch(s)
-}
-
-func (b *Builder) portTouch(s *Sock) {
-	if s.Flags&IsUDP != 0 && (len(b.dirty) == 0 || b.dirty[len(b.dirty)-1] != s.Lport) {
-		b.dirty = append(b.dirty, s.Lport)
-	}
-}
-
-// freezePorts rewrites the slots of the UDP ports that changed.
-func (b *Builder) freezePorts() {
-	slices.Sort(b.dirty)
-	for _, port := range slices.Compact(b.dirty) {
-		ref := b.prim.mut(uint32(port), b.epoch)
-		p := b.ports[1][port]
-		if p == nil {
-			*ref = 0
-			continue
-		}
-		if len(p.ids) == 1 {
-			*ref = p.ids[0]
-			continue
-		}
-		i, ok := b.primOf[port]
-		if !ok {
-			i = b.primLen
-			b.primLen++
-			b.primOf[port] = i
-		}
-		m := b.prims.mut(i, b.epoch)
-		*m = primary{n: uint32(len(p.ids))}
-		for j := range min(len(p.ids), primaryMax) {
-			m.ids[j] = p.ids[len(p.ids)-1-j]
-		}
-		*ref = i | chainMark
-	}
-	b.dirty = b.dirty[:0]
 }

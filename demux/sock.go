@@ -31,6 +31,7 @@ const (
 	McastNotAll       // IP_MULTICAST_ALL or IPV6_MULTICAST_ALL cleared
 	HasJoins          // Info.Joins is not empty
 	Closed            // a closed listener kept for migration of its requests
+	autoBound         // TCP: connect chose the port (SOCK_CONNECT_BIND)
 )
 
 // Sock is what the packet path needs of a socket: one cache line, so that

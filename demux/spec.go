@@ -57,10 +57,9 @@ func (b *Builder) Add(sp *Spec) (SockID, error) {
 
 // opening is a socket between socket() and its place in the tables.
 type opening struct {
-	b    *Builder
-	sp   *Spec
-	s    Sock
-	auto bool // port chosen by us
+	b  *Builder
+	sp *Spec
+	s  Sock
 }
 
 func (o *opening) fail(op string, errno syscall.Errno, with string) error {
