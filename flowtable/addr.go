@@ -79,5 +79,7 @@ func KeyOf(saddr, daddr Addr, sport, dport uint16) Key {
 	return Key{Laddr: daddr, Faddr: saddr, Lport: dport, Fport: sport}
 }
 
-// Is4 reports whether the flow is IPv4. Both addresses are of one family.
-func (k *Key) Is4() bool { return k.Laddr.Is4() }
+// Is4 reports whether the flow is IPv4: both addresses are.
+func (k *Key) Is4() bool {
+	return k.Laddr.Hi|k.Faddr.Hi == 0 && (k.Laddr.Lo^mapped|k.Faddr.Lo^mapped)>>32 == 0
+}

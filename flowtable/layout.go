@@ -120,8 +120,9 @@ const (
 	recDl           // deadline, ns
 )
 
-// tag6 is what an IPv6 line keeps of a hash.
-func tag6(h uint32) uint64 { return uint64(h >> 16) }
+// tag6 is what an IPv6 line keeps of a hash. The multiplication makes it differ
+// also between local ports that are a multiple of the buckets apart.
+func tag6(h uint32) uint64 { return uint64(h * 0x9e3779b1 >> 16) }
 
 // spread copies 16 bits into all four quarters of a word.
 func spread(tag uint64) uint64 { return tag * 0x0001000100010001 }
@@ -134,7 +135,7 @@ func zeros16(x uint64) uint64 {
 
 // split4 returns the two key words of an IPv4 key, and false for IPv6.
 func (k *Key) split4() (addrs uint64, ports uint32, ok bool) {
-	if !k.Laddr.Is4() || !k.Faddr.Is4() {
+	if !k.Is4() {
 		return 0, 0, false
 	}
 	return k.Laddr.Lo<<32 | k.Faddr.Lo&0xffffffff, k.ports(), true

@@ -22,11 +22,18 @@ const (
 
 // makeRef returns the Ref of a slot.
 func makeRef(g *geom, h, owner uint32, p pos) Ref {
-	r := Ref(h)<<refHash | Ref(owner&(1<<(refHash-refOwner)-1))<<refOwner
 	if g.v6 {
-		return r | ref6 | Ref(g.rec6(p))
+		return refTop(h, owner) | ref6 | Ref(g.rec6(p))
 	}
-	return r | Ref(g.id<<refID|(p.li*slots4+uint32(p.i)+1))
+	return ref4(g, h, owner, p)
+}
+
+func refTop(h, owner uint32) Ref {
+	return Ref(h)<<refHash | Ref(owner&(1<<(refHash-refOwner)-1))<<refOwner
+}
+
+func ref4(g *geom, h, owner uint32, p pos) Ref {
+	return refTop(h, owner) | Ref(g.id<<refID|(p.li*slots4+uint32(p.i)+1))
 }
 
 // hash returns as much of the hash as home needs.
@@ -44,7 +51,7 @@ func (r Ref) pos() (p pos, id uint32) {
 // fits reports whether the Ref can be one of a flow with this hash and owner.
 func (r Ref) fits(h, owner uint32) bool {
 	const mask = 1<<refOwner - 1
-	return r&^mask == Ref(h)<<refHash|Ref(owner&(1<<(refHash-refOwner)-1))<<refOwner
+	return r&^mask == refTop(h, owner)
 }
 
 // outcome of an optimistic scan.

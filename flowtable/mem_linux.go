@@ -33,11 +33,15 @@ func newRegion(what string, front, reserve uint64, pages string) (*region, error
 	explicit := uint64(0)
 	// Errors of Madvise mean a kernel without transparent huge pages. A small
 	// table must not take a whole huge page: there may be one for each VRF.
-	if pages != Pages4K && front >= hugePage/2 {
+	switch {
+	case pages == Pages4K:
+		_ = unix.Madvise(used, unix.MADV_NOHUGEPAGE)
+	case front >= hugePage/2:
 		explicit = r.mapHuge()
 		_ = unix.Madvise(used[explicit:], unix.MADV_HUGEPAGE)
-	} else {
-		_ = unix.Madvise(used, unix.MADV_NOHUGEPAGE)
+	default:
+		_ = unix.Madvise(used[:hugePage], unix.MADV_NOHUGEPAGE)
+		_ = unix.Madvise(used[hugePage:], unix.MADV_HUGEPAGE)
 	}
 	if err := populate(used[explicit:max(explicit, front)]); err != nil {
 		r.free()

@@ -87,8 +87,10 @@ func (o *ops) step() {
 			equal(o.t, true, ok, "get", k)
 			equal(o.t, round(&k, f), g)
 		}
-	case op < 70:
+	case op < 60:
 		o.look(s, m, h, k)
+	case op < 70:
+		o.burst(s, m)
 	case op < 80:
 		o.change(s, m, h, k)
 	case op < 90:
@@ -132,6 +134,29 @@ func (o *ops) look(s *Space, m *modelSpace, h uint32, k Key) {
 		equal(o.t, want, g)
 		equal(o.t, want.Sock, s.Sock(r))
 	}
+}
+
+// burst looks many keys up at once, those of other spaces too.
+func (o *ops) burst(s *Space, m *modelSpace) {
+	n := o.rnd(150)
+	h, k := make([]uint32, n), make([]Key, n)
+	refs, socks := make([]Ref, n), make([]uint32, n)
+	for i := range k {
+		k[i] = o.keys[o.rnd(len(o.keys))]
+		h[i] = s.hashOf(o.hs, &k[i])
+	}
+	d := o.dev()
+	hits := s.LookupBurst(h, k, d, o.now, refs, socks)
+	for i := range k {
+		want, ok := m.lookup(k[i], d, o.now)
+		equal(o.t, ok, refs[i] != 0, "burst", k[i], d)
+		equal(o.t, want.Sock, socks[i])
+		equal(o.t, s.Lookup(h[i], &k[i], d, o.now), refs[i])
+		if ok {
+			hits--
+		}
+	}
+	equal(o.t, 0, hits)
 }
 
 // change updates the flow that a lookup finds; its device stays.

@@ -52,7 +52,7 @@ func (s *Space) LenState(st State) int {
 
 // side returns the part of the table that k lies in.
 func (s *Space) side(k *Key) *side {
-	if k.Laddr.Is4() && k.Faddr.Is4() {
+	if k.Is4() {
 		return &s.t.v4
 	}
 	return &s.t.v6

@@ -16,7 +16,7 @@ TEXT ·Lines(SB), NOSPLIT, $0-32
 loop:
 	MOVL (SI), DX
 	SHLQ $6, DX
-	PREFETCHT0 (AX)(DX*1)
+	PREFETCHT1 (AX)(DX*1)
 	ADDQ $4, SI
 	DECQ CX
 	JNZ  loop

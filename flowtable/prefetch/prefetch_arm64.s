@@ -15,7 +15,7 @@ TEXT ·Lines(SB), NOSPLIT, $0-32
 loop:
 	MOVWU.P 4(R1), R3
 	ADD  R3<<6, R0, R4
-	PRFM (R4), PLDL1KEEP
+	PRFM (R4), PLDL2KEEP
 	SUBS $1, R2, R2
 	BNE  loop
 done:

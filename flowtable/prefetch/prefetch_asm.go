@@ -9,7 +9,7 @@ import "unsafe"
 //go:noescape
 func Line(p unsafe.Pointer)
 
-// Lines prefetches the line base + 64*idx[i] for every i.
+// Lines prefetches the line base + 64*idx[i] for every i, into the second level.
 //
 //go:noescape
 func Lines(base unsafe.Pointer, idx []uint32)
