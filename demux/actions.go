@@ -230,7 +230,7 @@ func (b *Builder) countJoin(j *Join, n int) {
 	}
 }
 
-// Close ends a socket. A listener of a group moves to the group's closed
+// Close ends a socket. Its ID still leads to its name, worker and VRF. A listener of a group moves to the group's closed
 // section when tcp_migrate_req lets its requests migrate. A rule that names
 // the group of the socket goes on with another member.
 func (b *Builder) Close(id SockID) {
@@ -265,7 +265,7 @@ func (b *Builder) Close(id SockID) {
 		b.stopListening(gi, id)
 	} else {
 		b.leave(id)
-		*b.mut(id) = Sock{IncomingCPU: -1}
+		b.bury(id)
 	}
 	b.retarget(id, gi)
 }
@@ -274,9 +274,10 @@ func (b *Builder) Close(id SockID) {
 // group, so that its requests find another member.
 func (b *Builder) stopListening(gi int, id SockID) {
 	g := b.groups[gi]
+	cpu := b.socks.at(id).IncomingCPU
+	b.bury(id)
 	s := b.mut(id)
-	*s = Sock{Flags: s.Flags&^(Listening|HasJoins) | Closed, VRF: s.VRF, Bdi: s.Bdi, Group: s.Group,
-		Worker: s.Worker, IncomingCPU: s.IncomingCPU}
+	s.Group, s.IncomingCPU = uint32(gi+1), cpu
 	g.socks = swapOut(g.socks, id)
 	g.closed = append(g.closed, id)
 	b.groupTouch(gi)
@@ -288,7 +289,14 @@ func (b *Builder) stopListening(gi int, id SockID) {
 // forget drops a closed listener that its group has no room for.
 func (b *Builder) forget(id SockID) {
 	b.leave(id)
-	*b.mut(id) = Sock{IncomingCPU: -1}
+	b.bury(id)
+}
+
+// bury leaves of a closed socket what the flows that it accepted still need:
+// whose they are. In Linux they are sockets of their own by then.
+func (b *Builder) bury(id SockID) {
+	s := b.mut(id)
+	*s = Sock{Flags: s.Flags&(IsUDP|IsV6) | Closed, VRF: s.VRF, Bdi: s.Bdi, Worker: s.Worker, IncomingCPU: -1}
 }
 
 // retarget moves the rules that name the group of a closed socket to its first

@@ -163,7 +163,7 @@ func swapOut(l []SockID, id SockID) []SockID {
 // (nothing listens again here), so they are forgotten with it.
 func (b *Builder) dissolve(gi int) {
 	for _, id := range b.groups[gi].closed {
-		*b.mut(id) = Sock{IncomingCPU: -1}
+		b.bury(id)
 	}
 	if b.groups[gi].prog != nil && b.v.groups[gi] != nil && b.v.groups[gi].Prog != nil {
 		b.progs--

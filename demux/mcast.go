@@ -34,8 +34,13 @@ func (v *View) portSocks(port uint16, one *[1]SockID) ([]SockID, uint32) {
 // McastEarly is __udp4_lib_mcast_demux_lookup: the only receiver of an IPv4
 // multicast datagram, found early when at most ten sockets use the port. An
 // unconnected one stands for its group, as inet_steal_sock lets it choose anew.
-// The caller has made sure of the gate (McastMember).
+// The gate of udp_v4_early_demux is included: the group must be joined on the
+// device dif (in a VRF that is the VRF device, so joins on its interfaces do
+// not count), except where every address is local.
 func (v *View) McastEarly(q *Query) Result {
+	if !v.VRFs[q.VRF].every && q.Daddr != allHosts && !v.McastMember(q.Dif, q) {
+		return Result{}
+	}
 	var one [1]SockID
 	ids, n := v.portSocks(q.Dport, &one)
 	if n > primaryMax {
@@ -176,6 +181,9 @@ func (v *View) sourceAllowed(id SockID, s *Sock, q *Query) bool {
 	}
 	return s.Flags&McastNotAll == 0
 }
+
+// allHosts is joined on every interface.
+var allHosts = flowtable.V4(0xe0000001)
 
 // IsMulticast reports whether a is in 224.0.0.0/4 or ff00::/8.
 func IsMulticast(a flowtable.Addr) bool {

@@ -15,7 +15,6 @@ import (
 
 type mGroup struct {
 	socks    []*mSock
-	closed   []*mSock
 	max      int
 	hasConns bool
 	prog     *cbpf.Program

@@ -193,7 +193,7 @@ type member struct {
 // the interface and then on its L3 master, ipv6_chk_mcast_addr. A VRF without
 // configured addresses takes every group, as it takes every address.
 func (v *View) mcastInput(vrf *VRF, q *Query) bool {
-	if vrf.every || q.Daddr == flowtable.V4(0xe0000001) || // all hosts: always joined
+	if vrf.every || q.Daddr == allHosts ||
 		q.V6 && q.Daddr.Lo == 1 && (q.Daddr.Hi == 0xff02<<48 || q.Daddr.Hi == 0xff01<<48) {
 		return true
 	}
@@ -201,8 +201,7 @@ func (v *View) mcastInput(vrf *VRF, q *Query) bool {
 }
 
 // McastMember reports whether a socket joined the query's group on the device
-// with that ifindex, for this source: ip_check_mc_rcu. It is also the gate of
-// UDP early demux for IPv4 multicast, on the device dif.
+// with that ifindex, for this source: ip_check_mc_rcu.
 func (v *View) McastMember(ifindex uint32, q *Query) bool {
 	if len(v.members) == 0 {
 		return false

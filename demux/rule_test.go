@@ -60,6 +60,15 @@ func TestSkLookup(t *testing.T) {
 	require.Equal(t, "rule g1", look("127.0.0.1:7007", "udp", rule("g0", 7007, 7007, "")), "the group's program chooses, has_conns or not")
 	require.Equal(t, "rule srv", look("127.0.0.1:7007", "tcp", rule("srv", 7007, 7007, ""), rule("a", 7007, 7007, "")), "the first wins")
 
+	checkRuleErrors(t, b, rule)
+
+	// The connected exact match comes before rules.
+	require.NoError(t, b.SetRules([]Rule{rule("ua", 7008, 7008, "")}))
+	q := udpq(b, "10.0.0.9:9", "127.0.0.3:7008")
+	require.Equal(t, b.Lookup("uc"), b.Publish().UDPLookup(q).Sock)
+}
+
+func checkRuleErrors(t *testing.T, b *Builder, rule func(string, uint16, uint16, string) Rule) {
 	for _, c := range []struct {
 		r    Rule
 		want string
@@ -76,11 +85,6 @@ func TestSkLookup(t *testing.T) {
 	}
 	mustAdd(t, b, "idle tcp 127.0.0.8:1 nolisten")
 	require.ErrorIs(t, b.SetRules([]Rule{rule("idle", 1, 2, "")}), syscall.ESOCKTNOSUPPORT)
-
-	// The connected exact match comes before rules.
-	require.NoError(t, b.SetRules([]Rule{rule("ua", 7008, 7008, "")}))
-	q := udpq(b, "10.0.0.9:9", "127.0.0.3:7008")
-	require.Equal(t, b.Lookup("uc"), b.Publish().UDPLookup(q).Sock)
 }
 
 // TestRuleFollowsItsGroup: a rule for a group goes on with another member when

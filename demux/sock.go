@@ -30,7 +30,7 @@ const (
 	NoCheck6Rx        // UDP_NO_CHECK6_RX: takes IPv6 datagrams without a checksum
 	McastNotAll       // IP_MULTICAST_ALL or IPV6_MULTICAST_ALL cleared
 	HasJoins          // Info.Joins is not empty
-	Closed            // a closed listener kept for migration of its requests
+	Closed            // gone; flows that it accepted may still name it
 	autoBound         // TCP: connect chose the port (SOCK_CONNECT_BIND)
 )
 

@@ -45,7 +45,8 @@ type bulk struct {
 // none stands for a socket that does not exist.
 var none = Sock{IncomingCPU: -1}
 
-// Sock returns the socket called id. For a socket that is gone Alive is false.
+// Sock returns the socket called id. For a socket that is gone Alive is false
+// and only Worker, VRF and Bdi mean something.
 func (v *View) Sock(id SockID) *Sock {
 	if s := v.socks.get(id); s != nil {
 		return s

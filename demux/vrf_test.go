@@ -176,6 +176,58 @@ func TestIngress(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { v.Ingress(0, 0, 0); v.Ingress(0, 10, 1); v.Ingress(0, 20<<16|100, 2) }))
 }
 
+var routeCases = []struct {
+	dev, s, d string
+	want      RouteType
+}{
+	{"eth0", "10.0.0.9", "10.0.0.1", RouteLocal},
+	{"eth0", "10.0.0.1", "10.0.0.1", RouteLocal}, // accept_local
+	{"eth0", "10.0.0.9", "10.0.0.255", RouteBroadcast},
+	{"eth0", "10.0.0.9", "255.255.255.255", RouteBroadcast},
+	{"eth0", "0.0.0.0", "255.255.255.255", RouteBroadcast},
+	{"eth0", "0.0.0.0", "0.0.0.0", RouteBroadcast},
+	{"eth0", "10.0.0.9", "10.0.1.1", RouteForward},
+	{"eth0", "10.0.0.9", "203.0.113.1", RouteNone},
+	{"eth0", "224.0.0.1", "10.0.0.1", RouteMartianSource},
+	{"eth0", "255.255.255.255", "10.0.0.1", RouteMartianSource},
+	{"eth0", "0.1.2.3", "10.0.0.1", RouteMartianSource},
+	{"eth0", "0.0.0.0", "10.0.0.1", RouteMartianSource},
+	{"eth0", "10.0.0.9", "0.1.2.3", RouteMartianDest},
+	{"eth0", "127.0.0.1", "10.0.0.1", RouteLocalnet},
+	{"eth0", "10.0.0.9", "127.0.0.1", RouteLocalnet},
+	{"lo", "127.0.0.1", "127.0.0.1", RouteNone},
+	{"lo", "127.0.0.1", "10.0.0.1", RouteLocal},
+	{"eth1", "10.1.0.9", "127.0.0.1", RouteLocal}, // named as local in red
+	{"eth1", "10.1.0.9", "10.0.0.1", RouteNone},
+	{"eth3", "127.0.0.1", "1.2.3.4", RouteLocal}, // blue: every address
+	{"eth0", "10.0.0.9", "224.1.1.1", RouteMulticast},
+	{"eth0", "10.0.0.9", "224.1.1.2", RouteMulticast},
+	{"eth0", "10.0.0.8", "224.1.1.2", RouteNoMember},
+	{"eth0", "10.0.0.9", "224.1.1.3", RouteNoMember},
+	{"eth1", "10.0.0.9", "224.1.1.3", RouteMulticast},
+	{"eth2", "10.0.0.9", "224.1.1.3", RouteNoMember},
+	{"eth3", "10.0.0.9", "224.9.9.9", RouteMulticast},
+	{"eth0", "10.0.0.9", "224.0.0.1", RouteMulticast},
+	{"eth0", "224.1.1.1", "224.1.1.1", RouteMartianSource},
+	{"eth0", "127.0.0.1", "224.1.1.1", RouteLocalnet},
+	{"eth0", "0.0.0.0", "224.1.1.1", RouteMartianSource},
+	{"eth0", "0.0.0.0", "224.0.0.1", RouteMulticast},
+	{"eth0", "2001:db8::9", "2001:db8::1", RouteLocal},
+	{"eth0", "::", "2001:db8::1", RouteLocal},
+	{"eth0", "2001:db8::9", "2001:db9::1", RouteForward},
+	{"eth0", "2001:db8::9", "2001:dba::1", RouteNone},
+	{"eth0", "ff02::1", "2001:db8::1", RouteMartianSource},
+	{"eth0", "::1", "2001:db8::1", RouteMartianSource},
+	{"eth0", "2001:db8::9", "::1", RouteMartianDest},
+	{"lo", "::1", "2001:db8::1", RouteLocal},
+	{"eth0", "2001:db8::9", "ff02::1", RouteMulticast},
+	{"eth0", "2001:db8::9", "ff05::1", RouteMulticast},
+	{"eth0", "2001:db8::9", "ff05::2", RouteNoMember},
+	{"eth0", "2001:db8::9", "ff00::1", RouteMartianDest},
+	{"eth0", "2001:db8::9", "ff01::1", RouteMartianDest},
+	{"lo", "2001:db8::9", "ff01::1", RouteMulticast},
+}
+
 func TestRouteInput(t *testing.T) {
 	b := vrfBuilder(t)
 	pfx := netip.MustParsePrefix
@@ -194,57 +246,7 @@ func TestRouteInput(t *testing.T) {
 	require.NoError(t, b.Join(b.Lookup("m"), Join{Group: addr("224.1.1.3"), Ifindex: eth1}))
 	require.NoError(t, b.Join(b.Lookup("m6"), Join{Group: addr("ff05::1"), Ifindex: eth0}))
 	v := b.Publish()
-	for _, c := range []struct {
-		dev, s, d string
-		want      RouteType
-	}{
-		{"eth0", "10.0.0.9", "10.0.0.1", RouteLocal},
-		{"eth0", "10.0.0.1", "10.0.0.1", RouteLocal}, // accept_local
-		{"eth0", "10.0.0.9", "10.0.0.255", RouteBroadcast},
-		{"eth0", "10.0.0.9", "255.255.255.255", RouteBroadcast},
-		{"eth0", "0.0.0.0", "255.255.255.255", RouteBroadcast},
-		{"eth0", "0.0.0.0", "0.0.0.0", RouteBroadcast},
-		{"eth0", "10.0.0.9", "10.0.1.1", RouteForward},
-		{"eth0", "10.0.0.9", "203.0.113.1", RouteNone},
-		{"eth0", "224.0.0.1", "10.0.0.1", RouteMartianSource},
-		{"eth0", "255.255.255.255", "10.0.0.1", RouteMartianSource},
-		{"eth0", "0.1.2.3", "10.0.0.1", RouteMartianSource},
-		{"eth0", "0.0.0.0", "10.0.0.1", RouteMartianSource},
-		{"eth0", "10.0.0.9", "0.1.2.3", RouteMartianDest},
-		{"eth0", "127.0.0.1", "10.0.0.1", RouteLocalnet},
-		{"eth0", "10.0.0.9", "127.0.0.1", RouteLocalnet},
-		{"lo", "127.0.0.1", "127.0.0.1", RouteNone},
-		{"lo", "127.0.0.1", "10.0.0.1", RouteLocal},
-		{"eth1", "10.1.0.9", "127.0.0.1", RouteLocal}, // named as local in red
-		{"eth1", "10.1.0.9", "10.0.0.1", RouteNone},
-		{"eth3", "127.0.0.1", "1.2.3.4", RouteLocal}, // blue: every address
-		{"eth0", "10.0.0.9", "224.1.1.1", RouteMulticast},
-		{"eth0", "10.0.0.9", "224.1.1.2", RouteMulticast},
-		{"eth0", "10.0.0.8", "224.1.1.2", RouteNoMember},
-		{"eth0", "10.0.0.9", "224.1.1.3", RouteNoMember},
-		{"eth1", "10.0.0.9", "224.1.1.3", RouteMulticast},
-		{"eth2", "10.0.0.9", "224.1.1.3", RouteNoMember},
-		{"eth3", "10.0.0.9", "224.9.9.9", RouteMulticast},
-		{"eth0", "10.0.0.9", "224.0.0.1", RouteMulticast},
-		{"eth0", "224.1.1.1", "224.1.1.1", RouteMartianSource},
-		{"eth0", "127.0.0.1", "224.1.1.1", RouteLocalnet},
-		{"eth0", "0.0.0.0", "224.1.1.1", RouteMartianSource},
-		{"eth0", "0.0.0.0", "224.0.0.1", RouteMulticast},
-		{"eth0", "2001:db8::9", "2001:db8::1", RouteLocal},
-		{"eth0", "::", "2001:db8::1", RouteLocal},
-		{"eth0", "2001:db8::9", "2001:db9::1", RouteForward},
-		{"eth0", "2001:db8::9", "2001:dba::1", RouteNone},
-		{"eth0", "ff02::1", "2001:db8::1", RouteMartianSource},
-		{"eth0", "::1", "2001:db8::1", RouteMartianSource},
-		{"eth0", "2001:db8::9", "::1", RouteMartianDest},
-		{"lo", "::1", "2001:db8::1", RouteLocal},
-		{"eth0", "2001:db8::9", "ff02::1", RouteMulticast},
-		{"eth0", "2001:db8::9", "ff05::1", RouteMulticast},
-		{"eth0", "2001:db8::9", "ff05::2", RouteNoMember},
-		{"eth0", "2001:db8::9", "ff00::1", RouteMartianDest},
-		{"eth0", "2001:db8::9", "ff01::1", RouteMartianDest},
-		{"lo", "2001:db8::9", "ff01::1", RouteMulticast},
-	} {
+	for _, c := range routeCases {
 		q := on(v, &Query{Saddr: addr(c.s), Daddr: addr(c.d), V6: !addr(c.d).Is4()}, c.dev)
 		require.Equal(t, c.want.String(), v.RouteInput(q).String(), "%+v", c)
 	}

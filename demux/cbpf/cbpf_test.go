@@ -24,63 +24,66 @@ func sample() *Input {
 	}
 }
 
+// runCases are programs with their results on sample().
+var runCases = []struct {
+	text string
+	want uint32
+}{
+	{"ld [0]; mod #4; ret a", 3},
+	{"ld [4]\nret a", 0xffeeddcc},
+	{"ldh [4]; ret a", 0xffee},
+	{"ldb [7]; ret a", 0xcc},
+	{"ldb [3]; and #3; ret a", 3}, {"ldh [2]; div #2; ret a", 3}, {"ld [4]; rsh #28; ret a", 15},
+	{"ldb [7]; mod #1; ret a", 0}, {"ld [4]; mod #0xffffffff; ret a", 0xffeeddcc}, {"ld len; mod #3; ret a", 2},
+	{"ld rxhash; and #0xff; ret a", 0xef}, {"ld [5]; mod #3; ret a", 0}, {"ldh [0x7fffffff]; ret a", 0},
+	{"ld [5]; ret a", 0}, // one byte short: the program ends with 0
+	{"ld [8]; ret #9", 0},
+	{"ld [0x7fffffff]; ret #9", 0},
+	{"ldh [7]; ret #9", 0},
+	{"ldb [8]; ret #9", 0},
+	{"ldi #5; tax; ldb [x - 1]; ret a", 0xff},
+	{"ldx #2; ldh [x + 2]; ret a", 0xffee},
+	{"ldx #2; ld [%x+2]; ret %a", 0xffeeddcc},
+	{"ldx #9; ldb [x + 0]; ret #1", 0},
+	{"ld [-1048576]; ret a", 0x45000024}, // SKF_NET_OFF
+	{"ldb [0xfff00009]; ret a", 17},
+	{"ldb [-2097152]; ret a", 2}, // SKF_LL_OFF
+	{"ld [-2097148]; ret #1", 0}, // beyond the link header
+	{"ldx #-1048576; ldb [x + 9]; ret a", 17},
+	{"ldxb 4*([0xfff00000]&0xf); txa; ret a", 20},
+	{"ldx 4*([8]&0xf); ret #1", 0},
+	{"ld #cpu; ret a", 3}, {"ld cpu; ret a", 3}, {"ldb #cpu; ret a", 3},
+	{"ld rxhash; ret a", 0xdeadbeef},
+	{"ld #len; ret a", 8}, {"ld pktlen; ret a", 8}, {"ldx #len; txa; ret a", 8},
+	{"ld proto; ret a", 0x800}, {"ld type; ret a", 1}, {"ld ifidx; ret a", 5},
+	{"ld queue; ret a", 2}, {"ld hatype; ret a", 1}, {"ld vlan_tci; ret a", 10},
+	{"ld vlan_avail; ret a", 1}, {"ld vlan_pr; ret a", 1}, {"ld vlan_tpid; ret a", 0x8100},
+	{"ldi 6; st M[3]; ldx M[3]; ldi 7; mul x; ret a", 42},
+	{"ldi 6; tax; stx M[15]; ldi 0; ld M[15]; ret a", 6},
+	{"ldi 10; sub #3; add #1; lsh #2; rsh #1; or #1; xor #3; and #0xfe; ret a", 18},
+	{"ldi 1; neg; ret a", 0xffffffff},
+	{"ldi 20; ldx #6; div x; ret a", 3}, {"ldi 20; ldx #6; mod x; ret a", 2},
+	{"ldi 20; ldx #0; div x; ret #5", 0}, {"ldi 20; ldx #0; mod x; ret #5", 0},
+	{"ldi 20; div #6; ret a", 3},
+	{"ldi 3; ldx #33; lsh x; ret a", 6}, {"ldi 6; ldx #33; rsh x; ret a", 3},
+	{"ldi 6; ldx #3; sub x; add x; and x; or x; xor x; ret a", 0},
+	{"ldi 5; jeq #5, y, n; y: ret #1; n: ret #2", 1},
+	{"ldi 5; jne #5, y; ret #1; y: ret #2", 1},
+	{"ldi 5; jlt #6, y; ret #1; y: ret #2", 2},
+	{"ldi 5; jle #5, y; ret #1; y: ret #2", 2},
+	{"ldi 5; jgt #5, y, n; y: ret #1; n: ret #2", 2},
+	{"ldi 5; jge #5, y; ret #1; y: ret #2", 2},
+	{"ldi 5; jset #4, y; ret #1; y: ret #2", 2},
+	{"ldi 5; ldx #5; jeq x, y; ret #1; y: ret #2", 2},
+	{"ldi 5; ldx #5; jgt %x, y; ret #1; y: ret #2", 1},
+	{"ldi 5; ldx #5; jge x, y; ret #1; y: ret #2", 2},
+	{"ldi 5; ldx #8; jset x, y; ret #1; y: ret #2", 1},
+	{"ja l; ret #1; l: ret #2", 2}, {"jmp l\nret #1\nl:\nret #2", 2},
+	{"/* a\n comment */ ret #010 // octal", 8}, {"ret #0b11", 3}, {"ret #-1", 0xffffffff},
+}
+
 func TestRun(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want uint32
-	}{
-		{"ld [0]; mod #4; ret a", 3},
-		{"ld [4]\nret a", 0xffeeddcc},
-		{"ldh [4]; ret a", 0xffee},
-		{"ldb [7]; ret a", 0xcc},
-		{"ldb [3]; and #3; ret a", 3}, {"ldh [2]; div #2; ret a", 3}, {"ld [4]; rsh #28; ret a", 15},
-		{"ldb [7]; mod #1; ret a", 0}, {"ld [4]; mod #0xffffffff; ret a", 0xffeeddcc}, {"ld len; mod #3; ret a", 2},
-		{"ld rxhash; and #0xff; ret a", 0xef}, {"ld [5]; mod #3; ret a", 0}, {"ldh [0x7fffffff]; ret a", 0},
-		{"ld [5]; ret a", 0}, // one byte short: the program ends with 0
-		{"ld [8]; ret #9", 0},
-		{"ld [0x7fffffff]; ret #9", 0},
-		{"ldh [7]; ret #9", 0},
-		{"ldb [8]; ret #9", 0},
-		{"ldi #5; tax; ldb [x - 1]; ret a", 0xff},
-		{"ldx #2; ldh [x + 2]; ret a", 0xffee},
-		{"ldx #2; ld [%x+2]; ret %a", 0xffeeddcc},
-		{"ldx #9; ldb [x + 0]; ret #1", 0},
-		{"ld [-1048576]; ret a", 0x45000024}, // SKF_NET_OFF
-		{"ldb [0xfff00009]; ret a", 17},
-		{"ldb [-2097152]; ret a", 2}, // SKF_LL_OFF
-		{"ld [-2097148]; ret #1", 0}, // beyond the link header
-		{"ldx #-1048576; ldb [x + 9]; ret a", 17},
-		{"ldxb 4*([0xfff00000]&0xf); txa; ret a", 20},
-		{"ldx 4*([8]&0xf); ret #1", 0},
-		{"ld #cpu; ret a", 3}, {"ld cpu; ret a", 3}, {"ldb #cpu; ret a", 3},
-		{"ld rxhash; ret a", 0xdeadbeef},
-		{"ld #len; ret a", 8}, {"ld pktlen; ret a", 8}, {"ldx #len; txa; ret a", 8},
-		{"ld proto; ret a", 0x800}, {"ld type; ret a", 1}, {"ld ifidx; ret a", 5},
-		{"ld queue; ret a", 2}, {"ld hatype; ret a", 1}, {"ld vlan_tci; ret a", 10},
-		{"ld vlan_avail; ret a", 1}, {"ld vlan_pr; ret a", 1}, {"ld vlan_tpid; ret a", 0x8100},
-		{"ldi 6; st M[3]; ldx M[3]; ldi 7; mul x; ret a", 42},
-		{"ldi 6; tax; stx M[15]; ldi 0; ld M[15]; ret a", 6},
-		{"ldi 10; sub #3; add #1; lsh #2; rsh #1; or #1; xor #3; and #0xfe; ret a", 18},
-		{"ldi 1; neg; ret a", 0xffffffff},
-		{"ldi 20; ldx #6; div x; ret a", 3}, {"ldi 20; ldx #6; mod x; ret a", 2},
-		{"ldi 20; ldx #0; div x; ret #5", 0}, {"ldi 20; ldx #0; mod x; ret #5", 0},
-		{"ldi 20; div #6; ret a", 3},
-		{"ldi 3; ldx #33; lsh x; ret a", 6}, {"ldi 6; ldx #33; rsh x; ret a", 3},
-		{"ldi 6; ldx #3; sub x; add x; and x; or x; xor x; ret a", 0},
-		{"ldi 5; jeq #5, y, n; y: ret #1; n: ret #2", 1},
-		{"ldi 5; jne #5, y; ret #1; y: ret #2", 1},
-		{"ldi 5; jlt #6, y; ret #1; y: ret #2", 2},
-		{"ldi 5; jle #5, y; ret #1; y: ret #2", 2},
-		{"ldi 5; jgt #5, y, n; y: ret #1; n: ret #2", 2},
-		{"ldi 5; jge #5, y; ret #1; y: ret #2", 2},
-		{"ldi 5; jset #4, y; ret #1; y: ret #2", 2},
-		{"ldi 5; ldx #5; jeq x, y; ret #1; y: ret #2", 2},
-		{"ldi 5; ldx #5; jgt %x, y; ret #1; y: ret #2", 1},
-		{"ldi 5; ldx #5; jge x, y; ret #1; y: ret #2", 2},
-		{"ldi 5; ldx #8; jset x, y; ret #1; y: ret #2", 1},
-		{"ja l; ret #1; l: ret #2", 2}, {"jmp l\nret #1\nl:\nret #2", 2},
-		{"/* a\n comment */ ret #010 // octal", 8}, {"ret #0b11", 3}, {"ret #-1", 0xffffffff},
-	} {
+	for _, c := range runCases {
 		p := prog(t, c.text)
 		require.Equal(t, c.want, p.Run(sample()), c.text)
 		p.fast = quick{}
