@@ -3,6 +3,7 @@ package cli
 import (
 	"edemux/cli/bench"
 	"edemux/cli/gen"
+	"edemux/cli/shell"
 
 	"github.com/urfave/cli/v2"
 )
@@ -16,6 +17,8 @@ func commands() []*cli.Command {
 		exampleCommand(),
 		gen.Command(),
 		bench.Command(),
+		shell.CtlCommand(),
+		shell.ShellCommand(),
 		versionCommand(),
 	}
 }

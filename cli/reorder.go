@@ -9,7 +9,8 @@ import (
 // reorder moves flags in front of arguments, which urfave/cli v2 needs and
 // people do not: `edemux replay file.pcap --json`. What follows `--` stays an
 // argument; a lone `-` is the standard input. Flags of each level (global,
-// command, subcommand) stay at their level.
+// command, subcommand) stay at their level. A command that takes its arguments
+// as they are (ctl) gets them so.
 func reorder(args []string, commands []*cli.Command, global []cli.Flag) []string {
 	if len(args) == 0 {
 		return args
@@ -26,6 +27,9 @@ func reorder(args []string, commands []*cli.Command, global []cli.Flag) []string
 		out = append(out, rest[:at]...)
 		out = append(out, name)
 		rest = rest[at+1:]
+		if cmd.SkipFlagParsing {
+			return append(out, rest...)
+		}
 		flags, commands = cmd.Flags, cmd.Subcommands
 	}
 }
