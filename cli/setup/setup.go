@@ -32,6 +32,7 @@ type Options struct {
 	Local   string   // --local
 	Command string   // for error messages
 	Replay  bool     // decisions repeat: constant secret, linux match, no look-ahead
+	Live    bool     // the caller polls the rings of workers (RingWorkers)
 }
 
 // Host is an engine with everything around it.
@@ -43,6 +44,8 @@ type Host struct {
 	Ports   *capture.PortNames // numbers of ports; grows without -c
 	Assumed string             // which side was taken as local, one line
 
+	opts    Options
+	secrets flowtable.Secret
 	command string
 	anyPort bool // no port is configured: each port of the captures gets an interface
 	known   int  // ports below this number have an interface
@@ -72,7 +75,7 @@ var replaySecret = flowtable.Secret{
 
 // Open loads the configuration and makes the engine. Errors are usage errors.
 func Open(o Options) (*Host, error) {
-	h := &Host{command: o.Command}
+	h := &Host{opts: o, command: o.Command}
 	if err := h.load(o); err != nil {
 		return nil, exit.AsUsage(err)
 	}
@@ -81,6 +84,7 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.secrets = secret
 	h.Builder = demux.NewBuilder(secret)
 	local, err := h.localSide(o)
 	if err != nil {
@@ -107,8 +111,10 @@ func Open(o Options) (*Host, error) {
 		return nil, exit.AsUsage(err)
 	}
 	h.Lcore = h.Engine.NewLcore()
-	for _, w := range h.rings {
-		h.polling.Go(func() { w.Poll(&h.stop) })
+	if !o.Live {
+		for _, w := range h.rings {
+			h.polling.Go(func() { w.Poll(&h.stop) })
+		}
 	}
 	return h, nil
 }
