@@ -43,6 +43,9 @@ type Burst struct {
 	ifaces [BurstMax]*demux.Iface
 	sums   [BurstMax]flowtable.Sum // computed ahead of early demux
 	hashed [BurstMax]bool          // sums[i] is valid
+	gates  [BurstMax]gate          // which early demux to run
+	socks  [BurstMax]uint32        // connected UDP socket found ahead; 0 = none
+	looked [BurstMax]bool          // the flow table was searched ahead
 }
 
 // NewBurst returns a burst with room of its own for BurstMax frames.

@@ -14,14 +14,18 @@ import (
 // those of the packet's VRF, read from the view that the burst loaded, so one
 // burst sees one position of each switch.
 func (l *Lcore) earlyDemux(p *pkt) {
-	proto, why := earlyGate(p.m, &p.vrf.Sysctl)
-	if why != tried {
-		p.vc.NotTried[why]++
+	if p.gate.why == tried && p.b.socks[p.frame] != 0 {
+		l.foundAhead(p)
 		return
 	}
-	c := &p.vc.Early[proto]
+	l.fillQuery(p)
+	if p.gate.why != tried {
+		p.vc.NotTried[p.gate.why]++
+		return
+	}
+	c := &p.vc.Early[p.gate.proto]
 	var found bool
-	if proto == EarlyTCP {
+	if p.gate.proto == EarlyTCP {
 		c.Tried++
 		found = l.tcpEarly(p)
 	} else {
@@ -42,53 +46,73 @@ func (l *Lcore) earlyDemux(p *pkt) {
 	}
 }
 
+// foundAhead takes the connected UDP socket that the burst's lookups found.
+// Only control code changes that table, so what was found ahead holds.
+func (l *Lcore) foundAhead(p *pkt) {
+	c := &p.vc.Early[EarlyUDP]
+	c.Tried++
+	c.Hit++
+	p.sock, p.early, p.probed, p.lean = p.b.socks[p.frame], true, true, true
+	p.q.Computed = 1
+	if atomic.LoadUint32(&l.st.rxDst[p.sock]) == p.stamp {
+		p.haveRoute = true
+		c.Skipped++
+	}
+}
+
 // tried says that no gate held early demux back.
 const tried = NNotTried
 
-// earlyGate applies the gates in the kernel's order and says which protocol's
-// early demux to run. It has no state, so that the prefetch stage asks it too.
-func earlyGate(m *packet.Meta, s *demux.Sysctl) (proto int, why NotTried) {
+// gate says which protocol's early demux to run, or why none.
+type gate struct {
+	proto uint8 // EarlyTCP or EarlyUDP
+	why   NotTried
+}
+
+// earlyGate applies the gates in the kernel's order. It has no state: the burst
+// is gated as a whole before the first decision.
+func earlyGate(m *packet.Meta, s *demux.Sysctl) gate {
 	if !s.IPEarlyDemux {
-		return 0, NotTriedDisabled
+		return gate{0, NotTriedDisabled}
 	}
 	next := m.NextHdr
 	if m.IPVer == 4 {
 		next = m.Proto
 		if m.Has(packet.Fragment) {
-			return 0, NotTriedFragment
+			return gate{0, NotTriedFragment}
 		}
 	}
 	switch next {
 	case demux.TCP:
 		if !s.TCPEarlyDemux {
-			return 0, NotTriedDisabled
+			return gate{0, NotTriedDisabled}
 		}
 		if m.PktType != packet.Host {
-			return 0, NotTriedPktType
+			return gate{0, NotTriedPktType}
 		}
 		if !m.Has(packet.HasTCP) {
-			return 0, NotTriedProto // no whole TCP header, doff below 5
+			return gate{0, NotTriedProto} // no whole TCP header, doff below 5
 		}
-		return EarlyTCP, tried
+		return gate{EarlyTCP, tried}
 	case demux.UDP:
 		if !s.UDPEarlyDemux {
-			return 0, NotTriedDisabled
+			return gate{0, NotTriedDisabled}
 		}
 		if m.PktType != packet.Host && m.PktType != packet.Multicast {
-			return 0, NotTriedPktType
+			return gate{0, NotTriedPktType}
 		}
 		if !m.Has(packet.HasPorts) {
-			return 0, NotTriedProto
+			return gate{0, NotTriedProto}
 		}
-		return EarlyUDP, tried
+		return gate{EarlyUDP, tried}
 	}
 	if m.Has(packet.FragHdr) {
-		return 0, NotTriedFragment
+		return gate{0, NotTriedFragment}
 	}
 	if m.Has(packet.Exthdr) {
-		return 0, NotTriedExthdr
+		return gate{0, NotTriedExthdr}
 	}
-	return 0, NotTriedProto
+	return gate{0, NotTriedProto}
 }
 
 // tcpEarly is tcp_v4_early_demux: the established table only. A full socket
@@ -111,6 +135,10 @@ func (l *Lcore) udpEarly(p *pkt) bool {
 		}
 		p.sock = l.view.McastEarly(&p.q).Sock
 	case l.view.MatchExact:
+		if p.b.looked[p.frame] {
+			p.probed = true
+			return false
+		}
 		if !l.probe(p, p.vrf, p.vrf.UDP, l.view.TCPL3mdevAccept) {
 			return false
 		}
@@ -207,24 +235,19 @@ func directionKnown(f *packet.Frame) bool {
 	return f.Dir != packet.DirUnknown || f.Link == packet.LinkSLL || f.Link == packet.LinkSLL2
 }
 
-// otherHost is eth_type_trans: unicast to a MAC that is not the port's.
-func (l *Lcore) otherHost(p *pkt) bool {
-	port := &l.st.ports[p.f.Port]
-	if !port.Known || p.m.PktType != packet.Host {
-		return false
-	}
-	mac, ok := packet.DstMAC(p.f)
-	return ok && mac != port.MAC
-}
-
-// sentByPort reports whether the Ethernet source is the port's own MAC.
-func (l *Lcore) sentByPort(p *pkt) bool {
+// linkHost is eth_type_trans for a port whose MAC is known: unicast to another
+// MAC is another host's, and what bears the port's own as source was sent by it.
+func (l *Lcore) linkHost(p *pkt) (sent, other bool) {
 	port := &l.st.ports[p.f.Port]
 	if !port.Known {
-		return false
+		return false, false
 	}
-	mac, ok := packet.SrcMAC(p.f)
-	return ok && mac == port.MAC
+	src, ok := packet.SrcMAC(p.f)
+	if sent = ok && src == port.MAC; sent {
+		return sent, false
+	}
+	dst, ok := packet.DstMAC(p.f)
+	return false, ok && dst != port.MAC && p.m.PktType == packet.Host
 }
 
 // countReceived bumps what ip_rcv_core counts before any check.

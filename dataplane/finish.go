@@ -58,8 +58,8 @@ func (l *Lcore) deliver(p *pkt, sock uint32, path demux.Path) {
 // toWorker accounts the packet to a worker and passes it on, to the ring when
 // the worker polls one, else to its handler on this lcore.
 func (l *Lcore) toWorker(p *pkt, worker uint32) bool {
-	w, c := l.st.workers[worker], &l.c.Workers[worker]
-	if !w.accept(p) {
+	c := &l.c.Workers[worker]
+	if !l.direct[worker] && !l.st.workers[worker].accept(p) {
 		c.Full++
 		return false
 	}

@@ -37,6 +37,7 @@ type Lcore struct {
 	localAuto    *LocalAuto
 	lookAhead    bool
 	readers      []*flowtable.Reader
+	direct       []bool // workers that want nothing but their counters
 
 	snap  snapshotCell
 	epoch atomic.Uint64 // of st, for control threads
@@ -115,6 +116,10 @@ func (l *Lcore) adopt(st *state) {
 		}
 	}
 	l.st, l.view = st, st.View
+	l.direct = l.direct[:0]
+	for _, w := range st.workers {
+		l.direct = append(l.direct, w.Ring == nil && w.Handler == HandleCount)
+	}
 	l.epoch.Store(st.epoch)
 	l.p.q.Hasher = l.e.hasher
 }
@@ -130,37 +135,43 @@ func (l *Lcore) parse(b *Burst) {
 	}
 }
 
-// ingress maps port and tags to interfaces. Frames without one keep nil.
+// ingress maps port and tags to interfaces and applies the gates of early
+// demux. Frames without an interface keep nil.
 func (l *Lcore) ingress(b *Burst) {
 	for i := range b.N {
 		m := &b.Metas[i]
-		b.ifaces[i] = l.view.Ingress(b.Frames[i].Port, m.VLANs, m.NVLAN)
+		ifc := l.view.Ingress(b.Frames[i].Port, m.VLANs, m.NVLAN)
+		if b.ifaces[i] = ifc; ifc != nil {
+			b.gates[i] = earlyGate(m, &l.view.VRFs[ifc.VRF].Sysctl)
+		}
 	}
 }
 
 // prefetch hashes every packet that early demux will look up and touches its
-// bucket. It decides nothing: gates are asked again when the packet's turn
-// comes, and by the same view.
+// bucket. It decides nothing.
 func (l *Lcore) prefetch(b *Burst) {
 	clear(b.hashed[:b.N])
+	clear(b.socks[:b.N])
+	clear(b.looked[:b.N])
 	if !l.lookAhead {
 		return
 	}
+	exact := false
 	for i := range b.N {
 		m, ifc := &b.Metas[i], b.ifaces[i]
 		if ifc == nil || m.Reason != mib.NotDropped || !m.Has(packet.HasTuple) || m.PktType != packet.Host {
 			continue
 		}
-		vrf := &l.view.VRFs[ifc.VRF]
-		proto, why := earlyGate(m, &vrf.Sysctl)
-		if why != tried {
+		if b.gates[i].why != tried {
 			continue
 		}
+		vrf := &l.view.VRFs[ifc.VRF]
 		t := vrf.TCP
-		if proto == EarlyUDP {
+		if b.gates[i].proto == EarlyUDP {
 			if t = vrf.UDP; !l.view.MatchExact {
 				continue
 			}
+			exact = true
 		}
 		if t.Len() == 0 {
 			continue
@@ -168,6 +179,27 @@ func (l *Lcore) prefetch(b *Burst) {
 		b.sums[i] = l.e.hasher.Sum(vrf.Seed, m.Daddr, m.Saddr, m.Sport)
 		b.hashed[i] = true
 		t.Prefetch(b.sums[i].Hash(m.Dport), m.IPVer == 6)
+	}
+	if exact {
+		l.lookUDP(b)
+	}
+}
+
+// lookUDP finds the connected UDP sockets of the burst. No packet changes
+// their table, so this may run ahead of the decisions.
+func (l *Lcore) lookUDP(b *Burst) {
+	for i := range b.N {
+		if !b.hashed[i] || b.gates[i].proto != EarlyUDP {
+			continue
+		}
+		m, ifc := &b.Metas[i], b.ifaces[i]
+		k := flowtable.KeyOf(m.Saddr, m.Daddr, m.Sport, m.Dport)
+		d := flowtable.Dev{Dif: ifc.Dif, Sdif: ifc.Sdif, Accept: l.view.TCPL3mdevAccept}
+		_, sock := l.view.VRFs[ifc.VRF].UDP.LookupSock(b.sums[i].Hash(m.Dport), &k, d, l.now)
+		if int(sock) < len(l.st.worker) { // else opened since this burst began
+			b.socks[i] = sock
+		}
+		b.looked[i] = true
 	}
 }
 

@@ -39,7 +39,7 @@ func (l *Lcore) udp(p *pkt) {
 
 // udpDeliver checks what the socket's queue would check and delivers.
 func (l *Lcore) udpDeliver(p *pkt, sock uint32, path demux.Path) {
-	if p.m.Has(packet.L4CsumBad) || p.q.V6 && p.m.Has(packet.UDPZeroCsum) && !l.view.Sock(sock).Has(demux.NoCheck6Rx) {
+	if p.m.Has(packet.L4CsumBad) || p.m.IPVer == 6 && p.m.Has(packet.UDPZeroCsum) && !l.view.Sock(sock).Has(demux.NoCheck6Rx) {
 		p.d.Path = path
 		l.drop(p, mib.UDPCsum)
 		return

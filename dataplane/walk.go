@@ -13,7 +13,7 @@ import (
 func (l *Lcore) Walk(b *Burst, now int64) {
 	l.begin(b)
 	l.parse(b)    // ip_rcv_core, ip6_rcv_core: bytes only
-	l.ingress(b)  // port and tags to interface
+	l.ingress(b)  // port and tags to interface, gates of early demux
 	l.prefetch(b) // hash what early demux will probe, touch its bucket
 	l.watch(b)    // flight recorder and live captures, where they are on
 	for i := range b.N {
@@ -56,6 +56,7 @@ type pkt struct {
 	data    []byte       // bytes that m's offsets are into
 	d       *Decision
 	ifc     *demux.Iface
+	gate    gate
 	vrf     *demux.VRF
 	vc      *VRFCounters
 	fam     *familyMIB
@@ -73,7 +74,9 @@ type pkt struct {
 	early     bool // found by early demux
 	probed    bool // the flow table of the packet's VRF was searched
 	haveRoute bool // a valid route came with the early hit
+	lean      bool // found ahead: q is not filled, nothing needed it yet
 	q         demux.Query
+	b         *Burst
 }
 
 // start resets the packet in hand for frame i of b.
@@ -81,7 +84,7 @@ func (p *pkt) start(l *Lcore, b *Burst, i int, now int64) {
 	f, m := &b.Frames[i], &b.Metas[i]
 	p.f, p.m, p.d, p.data = f, m, &b.Dec[i], f.Data
 	*p.d = Decision{Worker: -1, VRF: -1}
-	p.ifc, p.frame, p.len = b.ifaces[i], i, uint64(f.WireLen)
+	p.ifc, p.gate, p.frame, p.len = b.ifaces[i], b.gates[i], i, uint64(f.WireLen)
 	p.vrf, p.vc, p.space, p.ref = nil, &l.c.VRFs[0], nil, 0
 	p.sock, p.early, p.probed, p.haveRoute, p.handler = 0, false, false, false, 0
 	if now == 0 {
@@ -93,17 +96,16 @@ func (p *pkt) start(l *Lcore, b *Burst, i int, now int64) {
 	p.now = l.now
 	l.c.Frames++
 	l.c.Bytes += uint64(f.WireLen)
+	p.b, p.lean = b, false
 	p.q.Reset()
-	if b.hashed[i] {
-		p.q.SetSum(b.sums[i])
-	}
 }
 
 // receive settles whether the packet is one for this host's IP layer: what
 // the link layer, the direction and the header checks say. False: decided.
 func (l *Lcore) receive(p *pkt) bool {
 	m := p.m
-	if m.PktType == packet.Outgoing || l.sentByPort(p) {
+	sent, other := l.linkHost(p)
+	if m.PktType == packet.Outgoing || sent {
 		if l.localAuto != nil && m.Has(packet.HasTuple) {
 			l.localAuto.Learn(m, true)
 		}
@@ -121,18 +123,18 @@ func (l *Lcore) receive(p *pkt) bool {
 	if m.Punt != mib.NotPunted {
 		return l.punt(p, m.Punt)
 	}
-	if m.Has(packet.HasTuple) && l.outgoing(p) {
+	if (l.localAuto != nil || !p.vrf.EveryLocal()) && m.Has(packet.HasTuple) && l.outgoing(p) {
 		return l.egress(p)
 	}
 	p.fam = &families[m.IPVer>>1&1]
-	if m.PktType == packet.OtherHost || l.otherHost(p) {
+	if m.PktType == packet.OtherHost || other {
 		return l.drop(p, mib.OtherHost)
 	}
 	l.countReceived(p)
 	if m.Reason != mib.NotDropped {
 		return l.drop(p, m.Reason)
 	}
-	l.fillQuery(p)
+	p.stamp = routeStamp(p.vrf.FibGen, p.ifc.Dif)
 	return true
 }
 
@@ -146,7 +148,9 @@ func (l *Lcore) fillQuery(p *pkt) {
 	q.CPU, q.VRF = int32(p.f.CPU), p.ifc.VRF
 	q.Dif, q.Sdif = p.ifc.Dif, p.ifc.Sdif
 	q.NoFlow, q.NoProg = false, false
-	p.stamp = routeStamp(p.vrf.FibGen, q.Dif)
+	if p.b.hashed[p.frame] {
+		q.SetSum(p.b.sums[p.frame])
+	}
 }
 
 // routeInput finds the input route unless early demux brought a valid one, and
@@ -155,6 +159,10 @@ func (l *Lcore) routeInput(p *pkt) bool {
 	if p.haveRoute {
 		p.route = demux.RouteLocal
 		return true
+	}
+	if p.lean {
+		l.fillQuery(p)
+		p.lean = false
 	}
 	p.route = l.view.RouteInput(&p.q)
 	switch p.route {
