@@ -89,7 +89,14 @@ func (o *opening) address() error {
 		}
 	}
 	v := &o.b.v.VRFs[s.VRF]
-	loop := a == flowtable.Addr{Lo: 1} || a.Is4() && a.As4()>>24 == 127
+	if a == (flowtable.Addr{Lo: 1}) {
+		// ipv6_chk_addr: the address must be one of the device's.
+		if i := o.b.v.Iface(s.Bdi); i == nil || i.Loopback || !v.every && v.Local(a) {
+			return nil
+		}
+		return o.fail(o.bindOp(), syscall.EADDRNOTAVAIL, "not an address of "+o.sp.Dev)
+	}
+	loop := a.Is4() && a.As4()>>24 == 127
 	if loop || IsMulticast(a) || v.Local(a) || slices.Contains(v.broadcast, a) || a == flowtable.V4(lbcast) {
 		return nil
 	}
@@ -192,8 +199,7 @@ func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 		return 0
 	}
 	if len(p.ids) <= primaryMax {
-		for i := len(p.ids) - 1; i >= 0 && check(p.ids[i]); i-- {
-		}
+		p.each(&b.socks, check)
 		return in
 	}
 	b.udp.each(&b.socks, s.Laddr, s.Lport, check)
@@ -206,7 +212,7 @@ func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 // udpClash: both want the same packets and SO_REUSEADDR does not allow it.
 func (b *Builder) udpClash(s *Sock, id SockID) bool {
 	o := b.socks.at(id)
-	return o.Flags&s.Flags&Reuseaddr == 0 && (o.Bdi == 0 || s.Bdi == 0 || o.Bdi == s.Bdi) && overlap(s, o, true)
+	return o.Flags&s.Flags&Reuseaddr == 0 && (o.Bdi == 0 || s.Bdi == 0 || o.Bdi == s.Bdi) && overlap(s, o, true, true)
 }
 
 // udpShares: SO_REUSEPORT of one user lets them share.
@@ -214,13 +220,13 @@ func (b *Builder) udpShares(s *Sock, id SockID, uid uint32, noGroup bool) bool {
 	return b.socks.at(id).Flags&s.Flags&Reuseport != 0 && noGroup && b.uid(id) == uid
 }
 
-// overlap is inet_rcv_saddr_equal: may both addresses receive one packet
-// (matchWild), or are they the same.
-func overlap(a, o *Sock, matchWild bool) bool {
+// overlap is inet_rcv_saddr_equal: are the local addresses the same, or does
+// the wildcard of a (wildA) or of o (wildO) cover the other.
+func overlap(a, o *Sock, wildA, wildO bool) bool {
 	only2 := o.Flags&V6Only != 0
 	v4equal := func() bool {
 		x, y := rcvSaddr(a), rcvSaddr(o)
-		return !only2 && (x == y || matchWild && (x == 0 || y == 0))
+		return !only2 && (x == y || wildA && x == 0 || wildO && y == 0)
 	}
 	if a.Flags&IsV6 == 0 {
 		return v4equal()
@@ -232,9 +238,9 @@ func overlap(a, o *Sock, matchWild bool) bool {
 		return v4equal()
 	case any1 && any2:
 		return true
-	case any2 && matchWild && !(only2 && mapped1):
+	case any2 && wildO && !(only2 && mapped1):
 		return true
-	case any1 && matchWild && !(a.Flags&V6Only != 0 && mapped2):
+	case any1 && wildA && !(a.Flags&V6Only != 0 && mapped2):
 		return true
 	}
 	return o.Flags&IsV6 != 0 && a.Laddr == o.Laddr

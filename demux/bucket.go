@@ -81,16 +81,7 @@ func (t *bucket) matches(s *Sock, uid uint32, noGroup bool) bool {
 	if t.reuseport == portAny {
 		return true
 	}
-	return fastEqual(&t.sample, s)
-}
-
-// fastEqual compares with the sample as sk_reuseport_match does: its wildcard
-// covers s, not the other way round.
-func fastEqual(sample, s *Sock) bool {
-	if !overlap(sample, s, true) {
-		return false
-	}
-	return sample.wild() || !s.wild()
+	return overlap(&t.sample, s, true, false)
 }
 
 // rekey recomputes the buckets after tcp_l3mdev_accept changed. Shortcuts are
@@ -119,7 +110,7 @@ func (b *Builder) tcpConflict(s *Sock, uid uint32, self SockID, noGroup bool) (i
 	domain := b.l3mdev(s)
 	check := func(id SockID) bool {
 		o := b.socks.at(id)
-		if id != self && b.l3mdev(o) == domain && overlap(s, o, true) && bindConflict(s, o, uid, b.uid(id), noGroup) {
+		if id != self && b.l3mdev(o) == domain && overlap(s, o, true, true) && bindConflict(s, o, uid, b.uid(id), noGroup) {
 			in = id
 			return false
 		}

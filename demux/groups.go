@@ -69,29 +69,36 @@ func (b *Builder) groupOf(id SockID) int {
 }
 
 // udpPeer is the search of udp_reuseport_add_sock: of the sockets with the
-// same identity the one bound last, connected or not.
+// same identity the first in the port's slot, connected or not: for IPv4 the
+// one bound last, for IPv6 the one bound first.
 func (b *Builder) udpPeer(id SockID, s *Sock, uid uint32) (peer SockID) {
-	ref := b.udp.find(&b.socks, canonical(s.Laddr), s.Lport)
-	if ref == 0 {
-		return 0
+	v6 := s.Flags&IsV6 != 0
+	better := func(o SockID) bool {
+		return o != id && (peer == 0 || v6 == (o < peer)) && b.sameIdentity(o, s, uid)
 	}
-	if ref&chainMark == 0 {
-		if ref != id && b.sameIdentity(ref, s, uid) {
+	ref := b.udp.find(&b.socks, canonical(s.Laddr), s.Lport)
+	switch {
+	case ref == 0:
+		return 0
+	case ref&chainMark == 0:
+		if better(ref) {
 			return ref
 		}
 		return 0
 	}
 	l := &b.udp.lists[ref&^chainMark]
-	for _, part := range [][]SockID{l.heads, l.tails} { // in the order of bind
-		for i := len(part) - 1; i >= 0 && part[i] > peer; i-- {
-			if part[i] != id && b.sameIdentity(part[i], s, uid) {
-				peer = part[i]
-				break
-			}
+	for i := len(l.heads) - 1; i >= 0 && peer == 0; i-- { // IPv4: in the order of bind
+		if better(l.heads[i]) {
+			peer = l.heads[i]
+		}
+	}
+	for i := 0; i < len(l.tails) && peer == 0; i++ { // IPv6 likewise
+		if better(l.tails[i]) {
+			peer = l.tails[i]
 		}
 	}
 	for _, o := range l.conn {
-		if o > peer && o != id && b.sameIdentity(o, s, uid) {
+		if better(o) {
 			peer = o
 		}
 	}
@@ -103,7 +110,7 @@ func (b *Builder) sameIdentity(id SockID, s *Sock, uid uint32) bool {
 	const same = IsV6 | V6Only
 	o := b.socks.at(id)
 	return o.Flags&Reuseport != 0 && o.Flags&same == s.Flags&same && o.Lport == s.Lport && o.Bdi == s.Bdi &&
-		b.uid(id) == uid && overlap(s, o, false)
+		b.uid(id) == uid && overlap(s, o, false, false)
 }
 
 // room is reuseport_grow: double while that fits; at the limit a closed member

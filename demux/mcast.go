@@ -7,7 +7,7 @@ import (
 )
 
 // primary is what multicast needs of the kernel's slot of one port: up to ten
-// sockets it is scanned, most recently bound first; beyond that it is not.
+// sockets it is scanned in its order (portSocks.each); beyond that it is not.
 type primary struct {
 	n   uint32
 	ids [primaryMax]SockID

@@ -62,12 +62,14 @@ func (s *mSock) v4() uint32 {
 }
 
 // saddrEqual transliterates inet_rcv_saddr_equal.
-func saddrEqual(a, o *mSock, wild bool) bool {
+func saddrEqual(a, o *mSock, wild bool) bool { return saddrEqual2(a, o, wild, wild) }
+
+func saddrEqual2(a, o *mSock, wild1, wild2 bool) bool {
 	v4 := func() bool {
 		if o.only {
 			return false
 		}
-		return a.v4() == o.v4() || wild && (a.v4() == 0 || o.v4() == 0)
+		return a.v4() == o.v4() || wild1 && a.v4() == 0 || wild2 && o.v4() == 0
 	}
 	if !a.v6 {
 		return v4()
@@ -89,10 +91,10 @@ func saddrEqual(a, o *mSock, wild bool) bool {
 	if t1 == anyT && t2 == anyT {
 		return true
 	}
-	if t2 == anyT && wild && !(o.only && t1 == mapped) {
+	if t2 == anyT && wild2 && !(o.only && t1 == mapped) {
 		return true
 	}
-	if t1 == anyT && wild && !(a.only && t2 == mapped) {
+	if t1 == anyT && wild1 && !(a.only && t2 == mapped) {
 		return true
 	}
 	return o.v6 && a.l == o.l
@@ -133,7 +135,11 @@ func (m *model) udpBind(s *mSock) syscall.Errno {
 	if s.port {
 		m.udpGroup(s)
 	}
-	m.prim = slices.Insert(m.prim, 0, s)
+	if s.v6 && s.port { // sk_add_node_rcu
+		m.prim = append(m.prim, s)
+	} else {
+		m.prim = slices.Insert(m.prim, 0, s)
+	}
 	m.enter2(s)
 	return 0
 }
@@ -199,7 +205,7 @@ func (t *mBucket) reuseportMatch(s *mSock) bool {
 		return true
 	}
 	// match_sk1_wildcard, not match_sk2_wildcard
-	return saddrEqual(&t.sample, s, true) && (!s.l.IsAny() || t.sample.l.IsAny())
+	return saddrEqual2(&t.sample, s, true, false)
 }
 
 // getPort is inet_csk_get_port with a port given.

@@ -15,6 +15,23 @@ func portsOf(s *Sock) int {
 	return 0
 }
 
+// each calls f for the sockets in the order of the kernel's slot until it
+// returns false: the most recently bound first, but IPv6 reuseport sockets
+// behind all others in the order of bind (sk_add_node_rcu).
+func (p *portSocks) each(socks *paged[Sock], f func(SockID) bool) {
+	tail := func(id SockID) bool { return socks.at(id).Flags&(IsV6|Reuseport) == IsV6|Reuseport }
+	for i := len(p.ids) - 1; i >= 0; i-- {
+		if !tail(p.ids[i]) && !f(p.ids[i]) {
+			return
+		}
+	}
+	for _, id := range p.ids {
+		if tail(id) && !f(id) {
+			return
+		}
+	}
+}
+
 func (b *Builder) portAdd(s *Sock, id SockID) {
 	m := b.ports[portsOf(s)]
 	p := m[s.Lport]
@@ -64,10 +81,15 @@ func (b *Builder) freezePorts() {
 			b.primOf[port] = i
 		}
 		m := b.prims.mut(i, b.epoch)
-		*m = primary{n: uint32(len(p.ids))}
-		for j := range min(len(p.ids), primaryMax) {
-			m.ids[j] = p.ids[len(p.ids)-1-j]
+		*m = primary{}
+		if len(p.ids) <= primaryMax {
+			p.each(&b.socks, func(id SockID) bool {
+				m.ids[m.n] = id
+				m.n++
+				return true
+			})
 		}
+		m.n = uint32(len(p.ids))
 		*ref = i | chainMark
 	}
 	b.dirty = b.dirty[:0]

@@ -91,7 +91,7 @@ func (o *opening) tcpFree(port uint16) bool {
 	domain := o.b.l3mdev(&s)
 	for _, id := range p.ids {
 		x := o.b.socks.at(id)
-		if o.b.l3mdev(x) == domain && overlap(&s, x, true) && (s.Bdi == 0 || x.Bdi == 0 || s.Bdi == x.Bdi) {
+		if o.b.l3mdev(x) == domain && overlap(&s, x, true, true) && (s.Bdi == 0 || x.Bdi == 0 || s.Bdi == x.Bdi) {
 			return false
 		}
 	}
