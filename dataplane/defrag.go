@@ -11,6 +11,10 @@ import (
 // one goes on as the datagram. False: decided.
 func (l *Lcore) defragment(p *pkt) bool {
 	if !p.m.Has(packet.Fragment) {
+		if p.m.Has(packet.FragHdr) { // an atomic fragment: whole as it is
+			l.c.MIB[p.fam.reasmReqds]++
+			l.c.MIB[p.fam.reasmOKs]++
+		}
 		return true
 	}
 	mibs := &l.c.MIB

@@ -3,7 +3,6 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"edemux/dataplane/mib"
 	"edemux/dataplane/packet"
 	"edemux/demux"
 	"edemux/flowtable"
@@ -254,8 +253,8 @@ func (l *Lcore) linkHost(p *pkt) (sent, other bool) {
 func (l *Lcore) countReceived(p *pkt) {
 	mibs := &l.c.MIB
 	mibs[p.fam.inReceives]++
-	mibs[p.fam.inOctets] += uint64(p.m.L3Len)
-	if p.m.Reason == mib.NotDropped {
+	mibs[p.fam.inOctets] += uint64(p.f.WireLen - min(p.m.L3, p.f.WireLen)) // trailer included
+	if p.m.Has(packet.HasTuple) {                                          // version and header length fit; what else is wrong is found later
 		mibs[p.fam.ect[p.m.TOS&3]]++
 	}
 }

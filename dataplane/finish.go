@@ -19,11 +19,16 @@ func (l *Lcore) finish(p *pkt, v mib.Verdict) bool {
 
 // drop ends the packet with a reason and the MIB counters that go with it.
 func (l *Lcore) drop(p *pkt, r mib.Reason) bool {
-	p.d.Reason = r
-	p.vc.Drops[r]++
 	for _, c := range mib.ReasonCounters(r, p.m.IPVer, p.handler) {
 		l.c.MIB[c]++
 	}
+	return l.dropUncounted(p, r)
+}
+
+// dropUncounted ends the packet where Linux moves none of the reason's counters.
+func (l *Lcore) dropUncounted(p *pkt, r mib.Reason) bool {
+	p.d.Reason = r
+	p.vc.Drops[r]++
 	return l.finish(p, mib.Drop)
 }
 

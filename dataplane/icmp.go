@@ -14,7 +14,15 @@ func (l *Lcore) icmp(p *pkt) {
 	if p.q.V6 {
 		word = mib.ICMPv6
 	}
-	if (p.m.Proto == packet.ProtoICMPv6) != p.q.V6 || !p.m.Has(packet.ICMPError) || p.m.Has(packet.L4CsumBad) {
+	if l.parseOptions.VerifyL4 {
+		if ok, known := packet.ICMPSum(p.data, p.m); known && !ok {
+			l.c.MIB[p.fam.icmpInCsumErrors]++
+			l.c.MIB[p.fam.icmpInErrors]++
+			l.punt(p, word)
+			return
+		}
+	}
+	if !p.m.Has(packet.ICMPError) {
 		l.punt(p, word)
 		return
 	}
@@ -24,9 +32,9 @@ func (l *Lcore) icmp(p *pkt) {
 		l.punt(p, word)
 		return
 	}
-	sock := l.icmpSock(p, &e)
+	sock, ignored := l.icmpSock(p, &e)
 	if sock == 0 {
-		if e.Proto == demux.TCP || e.Proto == demux.UDP {
+		if !ignored && (e.Proto == demux.TCP || e.Proto == demux.UDP) {
 			l.c.MIB[p.fam.icmpInErrors]++
 		}
 		l.punt(p, word)
@@ -38,7 +46,8 @@ func (l *Lcore) icmp(p *pkt) {
 // icmpSock turns the quoted datagram round (this host sent it) and finds its
 // socket: for TCP in the established table only, with the devices that each
 // family's error handler passes; for UDP by the full lookup without program.
-func (l *Lcore) icmpSock(p *pkt, e *packet.Inner) uint32 {
+// Errors about TIME_WAIT are ignored.
+func (l *Lcore) icmpSock(p *pkt, e *packet.Inner) (sock uint32, ignored bool) {
 	q := &p.q
 	q.Proto = e.Proto
 	q.Saddr, q.Sport = e.Daddr, e.Dport
@@ -50,17 +59,20 @@ func (l *Lcore) icmpSock(p *pkt, e *packet.Inner) uint32 {
 			q.Sdif = 0 // tcp_v4_err passes sdif 0: an unbound socket matches inside a VRF too
 		}
 		p.probed = false
-		if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && l.readFlow(p) && p.flow.State != flowtable.TimeWait {
-			return p.flow.Sock
+		if l.findFlow(p, p.vrf.TCP, l.view.VRFs[0].TCP) && l.readFlow(p) {
+			if p.flow.State == flowtable.TimeWait {
+				return 0, true
+			}
+			return p.flow.Sock, false
 		}
 	case demux.UDP:
 		p.probed = false
 		if l.findFlow(p, p.vrf.UDP, l.view.VRFs[0].UDP) {
-			return p.flow.Sock
+			return p.flow.Sock, false
 		}
 		r := l.view.UDPError(q)
 		l.selected(&r)
-		return r.Sock
+		return r.Sock, false
 	}
-	return 0
+	return 0, false
 }

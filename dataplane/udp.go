@@ -15,6 +15,10 @@ func (l *Lcore) udp(p *pkt) {
 		l.drop(p, p.m.L4Reason)
 		return
 	}
+	if p.m.Has(packet.L4CsumBad) && p.m.PayloadLen <= checksumBreak {
+		l.drop(p, mib.UDPCsum)
+		return
+	}
 	if p.sock != 0 {
 		l.udpDeliver(p, p.sock, demux.PathEarly)
 		return
@@ -36,6 +40,11 @@ func (l *Lcore) udp(p *pkt) {
 	}
 	l.udpDeliver(p, r.Sock, r.Path)
 }
+
+// checksumBreak is the longest payload of a datagram whose checksum Linux
+// verifies before it looks for a socket: CHECKSUM_BREAK less the header. Longer
+// ones are verified when they are read, or when there is no socket.
+const checksumBreak = 76 - 8
 
 // udpDeliver checks what the socket's queue would check and delivers.
 func (l *Lcore) udpDeliver(p *pkt, sock uint32, path demux.Path) {
@@ -65,7 +74,7 @@ func (l *Lcore) multicast(p *pkt) {
 	l.mcast = l.view.McastSocks(&p.q, l.mcast[:0])
 	if len(l.mcast) == 0 {
 		l.c.MIB[p.fam.udpIgnoredMulti]++
-		l.drop(p, mib.NoSocket)
+		l.dropUncounted(p, mib.NoSocket)
 		return
 	}
 	if p.m.Has(packet.L4CsumBad) {

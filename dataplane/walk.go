@@ -170,8 +170,14 @@ func (l *Lcore) routeInput(p *pkt) bool {
 		l.restamp(p)
 	case demux.RouteBroadcast:
 		l.c.MIB[p.fam.inBcastPkts]++
+		l.c.MIB[p.fam.inBcastOctets] += uint64(p.m.L3Len)
 	case demux.RouteMulticast:
-		l.c.MIB[p.fam.inMcastPkts]++
+		l.countMcast(p)
+	case demux.RouteNoMember:
+		if p.q.V6 { // ip6_mc_input counts before it asks for members
+			l.countMcast(p)
+		}
+		return l.dropUncounted(p, mib.IPInNoRoutes)
 	case demux.RouteForward:
 		return l.finish(p, mib.Forward)
 	case demux.RouteMartianSource:
@@ -197,17 +203,30 @@ func (l *Lcore) ipOptions(p *pkt) bool {
 // otherProto ends packets of protocols without sockets here; ICMP errors go to
 // the socket that they speak of.
 func (l *Lcore) otherProto(p *pkt) {
-	l.c.MIB[p.fam.inDelivers]++
+	word, handler := mib.Proto, mib.NCounters
 	switch p.m.Proto {
 	case packet.ProtoICMP, packet.ProtoICMPv6:
-		l.icmp(p)
+		if (p.m.Proto == packet.ProtoICMPv6) == p.q.V6 {
+			l.c.MIB[p.fam.inDelivers]++
+			l.icmp(p)
+			return
+		}
 	case packet.ProtoUDPLite:
-		l.punt(p, mib.UDPLite)
+		word, handler = mib.UDPLite, p.fam.inDelivers
 	case packet.ProtoSCTP:
-		l.punt(p, mib.SCTP)
+		word = mib.SCTP
 	case packet.ProtoDCCP:
-		l.punt(p, mib.DCCP)
-	default:
-		l.punt(p, mib.Proto)
+		word = mib.DCCP
 	}
+	if handler == mib.NCounters { // a kernel without the module
+		handler = p.fam.inUnknownProtos
+	}
+	l.c.MIB[handler]++
+	l.punt(p, word)
+}
+
+// countMcast is the account of ip_rcv_finish_core and ip6_mc_input.
+func (l *Lcore) countMcast(p *pkt) {
+	l.c.MIB[p.fam.inMcastPkts]++
+	l.c.MIB[p.fam.inMcastOctets] += uint64(p.m.L3Len)
 }
