@@ -76,15 +76,45 @@ func (k *Kernel) flush(p *iface) error {
 	if err := k.inject(p, markerFrame(p.mac, k.seq)); err != nil {
 		return err
 	}
-	if err := k.await(k.marker, k.seq); err != nil {
+	if err := k.await(k.marker, k.seq, time.Now().Add(markerTimeout)); err != nil {
 		return fmt.Errorf("port %s: the host did not take a marker: %w", p.name, err)
 	}
-	back := markerFrame([6]byte{2, 0xed, 0, 2, 0, 2}, k.seq)
-	err := unix.Sendto(k.marker, back, 0, &unix.SockaddrLinklayer{Ifindex: p.index, Protocol: htons(markerType)})
-	if err != nil {
+	if err := k.sendBack(p); err != nil {
 		return fmt.Errorf("port %s: send marker back: %w", p.name, err)
 	}
 	return nil
+}
+
+// ready waits until a new link carries frames both ways: Linux drops what comes
+// before it has noticed the carrier.
+func (k *Kernel) ready(p *iface) error {
+	for end := time.Now().Add(markerTimeout); time.Now().Before(end); {
+		if err := k.flushOnce(p, time.Now().Add(5*time.Millisecond)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("port %s: the link does not come up", p.name)
+}
+
+// flushOnce is flush with a time limit that also waits for the way back.
+func (k *Kernel) flushOnce(p *iface, end time.Time) error {
+	k.seq++
+	if err := k.inject(p, markerFrame(p.mac, k.seq)); err != nil {
+		return err
+	}
+	if err := k.await(k.marker, k.seq, end); err != nil {
+		return err
+	}
+	if err := k.sendBack(p); err != nil {
+		return err
+	}
+	return k.await(k.wire, k.seq, end)
+}
+
+// sendBack sends the marker from the host's side.
+func (k *Kernel) sendBack(p *iface) error {
+	back := markerFrame([6]byte{2, 0xed, 0, 2, 0, 2}, k.seq)
+	return unix.Sendto(k.marker, back, 0, &unix.SockaddrLinklayer{Ifindex: p.index, Protocol: htons(markerType)})
 }
 
 func markerFrame(dst [6]byte, seq uint32) []byte {
@@ -105,8 +135,8 @@ func markerOf(b []byte) uint32 {
 }
 
 // await reads a packet socket until the marker comes.
-func (k *Kernel) await(fd int, seq uint32) error {
-	for end := time.Now().Add(markerTimeout); ; {
+func (k *Kernel) await(fd int, seq uint32, end time.Time) error {
+	for {
 		n, from, err := unix.Recvfrom(fd, k.buf, 0)
 		switch {
 		case errors.Is(err, unix.EAGAIN):

@@ -100,6 +100,11 @@ func (k *Kernel) open() (err error) {
 	if err := k.OnCPU(0); err != nil {
 		return err
 	}
+	for _, p := range k.ports {
+		if err := k.ready(p); err != nil {
+			return err
+		}
+	}
 	return k.Rebase()
 }
 

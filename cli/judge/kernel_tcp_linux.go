@@ -177,9 +177,19 @@ func (k *Kernel) vrfOfDev(dev string) int {
 	return 0
 }
 
+// portOf is a port that a socket bound to dev can be reached on.
+func (k *Kernel) portOf(dev string) *iface {
+	for _, p := range k.ports {
+		if p.name == dev || dev != "" && k.isVRF(k.ifaces[dev]) && p.vrf == k.ifaces[dev].vrf {
+			return p
+		}
+	}
+	return k.ports[0]
+}
+
 // handshake answers the SYN of a connect in the remote's place.
 func (k *Kernel) handshake(s *ksock, to netip.AddrPort) error {
-	p := k.ports[0]
+	p := k.portOf(s.spec.Dev)
 	if err := k.flush(p); err != nil {
 		return err
 	}

@@ -113,7 +113,8 @@ func (g *gen) oddUDP(port, cpu int, src, dst netip.AddrPort) {
 		)
 	}
 	m := pick(g, makers)
-	b := ip(&g.n, port, g.oddSource(src.Addr()), dst.Addr())
+	src = netip.AddrPortFrom(g.oddSource(src.Addr()), src.Port())
+	b := ip(&g.n, port, src.Addr(), dst.Addr())
 	if m.what != "trailer" {
 		b = m.f(b).Payload(body)
 	} else {
@@ -217,7 +218,9 @@ func (g *gen) icmpError() {
 	ports := udpPorts
 	var flow *gflow
 	if len(g.flows) > 0 && g.chance(50) {
-		flow = pick(g, g.flows)
+		if flow = pick(g, g.flows); !flow.acked || flow.fin {
+			return // requests and TIME_WAIT: nothing to be seen
+		}
 	}
 	remote, local := g.ends(ports)
 	if flow != nil {

@@ -71,7 +71,7 @@ var (
 	sysctls    = []string{"ip_early_demux", "tcp_early_demux", "udp_early_demux", "tcp_migrate_req"}
 	otherProgs = []string{"ret #0", "ret #1", "ret #9", "ld #cpu; ret a", "ld #len; and #1; ret a", "ldb [7]; ret a",
 		"ldx #3; ld [x+0]; mod #3; ret a", "ldh [-1048556]; mod #3; ret a", "ld #proto; mod #2; ret a", "ld #-1; ret a",
-		"ld [0]; jset #1, a, b; a: ret #1; b: ret #0", "ldxb 4*([0]&0xf); txa; and #1; ret a", "ld M[0]; ret a", "ld #0; div x; ret a"}
+		"ld [0]; jset #1, a, b; a: ret #1; b: ret #0", "ldxb 4*([0]&0xf); txa; and #1; ret a", "ld #0; div x; ret a"}
 )
 
 // program is text of a random steering program.
