@@ -1,25 +1,37 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"edemux/cli/exit"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 )
 
 // Command is `edemux bench`.
 func Command() *cli.Command {
+	subs := []*cli.Command{
+		pipelineCommand(),
+		sidesCommand("table", "the flow table beside other structures that hold the same flows", familyFlag, flowsFlag),
+	}
+	names := make([]string, len(subs))
+	for i, s := range subs {
+		names[i] = s.Name
+	}
 	return &cli.Command{
 		Name:      "bench",
 		Usage:     "measure on this machine",
-		ArgsUsage: "pipeline",
-		Description: "Rows are medians of rounds. Compare rows of one run, not of two.\n\n" +
-			"Examples:\n  edemux bench pipeline --flows 1000\n  edemux bench pipeline --flows 1000000 --sink touch --json",
-		Subcommands: []*cli.Command{pipelineCommand()},
+		ArgsUsage: strings.Join(names, "|"),
+		Description: "Rows are medians over rounds in which the sides take turns. Compare rows of one run, not of\n" +
+			"two. docs/benchmarks.md says how to read each of them.\n\n" +
+			"Examples:\n  edemux bench pipeline --flows 1000\n  edemux bench table --json\n  edemux bench connect --full",
+		Subcommands: subs,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return exit.Usagef("bench: unknown benchmark %q (see edemux bench --help)", c.Args().First())
@@ -27,6 +39,79 @@ func Command() *cli.Command {
 			return exit.Usagef("bench: which one? (see edemux bench --help)")
 		},
 	}
+}
+
+var (
+	familyFlag = &cli.StringFlag{Name: "family", Usage: "v4 or v6 (default: both)"}
+	flowsFlag  = &cli.IntFlag{Name: "flows", Usage: "only tables of so many flows"}
+)
+
+// runners run a benchmark with the flags of its command and return the rows.
+var runners = map[string]func(*cli.Context, Options) (any, error){
+	"table": func(c *cli.Context, o Options) (any, error) {
+		b := Table{Options: o}
+		b.defaults()
+		b.Families = familiesOf(c, b.Families)
+		if n := c.Int("flows"); n > 0 {
+			b.Flows, b.Changes = []int{n}, []int{n}
+		}
+		return RunTable(b)
+	},
+}
+
+func familiesOf(c *cli.Context, all []string) []string {
+	if f := c.String("family"); f != "" {
+		return []string{f}
+	}
+	return all
+}
+
+// sidesCommand is the command of a benchmark that compares sides in one run.
+func sidesCommand(name, usage string, more ...cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name:  name,
+		Usage: usage,
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.BoolFlag{Name: "full", Usage: "every row; the default takes at most five minutes"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "of flows, orders and intervals"},
+			&cli.IntFlag{Name: "rounds", Usage: "slices of each side (default: the benchmark's own)"},
+			&cli.DurationFlag{Name: "slice", Usage: "length of a slice (default: the benchmark's own)"},
+		}, more...),
+		Action: func(c *cli.Context) error {
+			o, err := optionsOf(c, name)
+			if err != nil {
+				return err
+			}
+			rows, err := runners[name](c, o)
+			if err != nil {
+				return fmt.Errorf("bench %s: %w", name, err)
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, name, rows)
+			}
+			return printRows(c.App.Writer, rows)
+		},
+	}
+}
+
+func optionsOf(c *cli.Context, name string) (o Options, err error) {
+	o = Options{Full: c.Bool("full"), Seed: c.Uint64("seed"), Rounds: c.Int("rounds"), Slice: c.Duration("slice")}
+	switch {
+	case c.NArg() > 0:
+		return o, exit.Usagef("bench %s: %s: want no argument", name, c.Args().First())
+	case o.Rounds < 0 || o.Slice < 0 || o.Slice > time.Minute:
+		return o, exit.Usagef("bench %s: --rounds and --slice must not be negative, --slice at most 1m", name)
+	case c.Int("flows") < 0 || c.Int("flows") > maxTableBuckets:
+		return o, exit.Usagef("bench %s: --flows: %d: want 1 to %d", name, c.Int("flows"), maxTableBuckets)
+	}
+	if f := c.String("family"); f != "" && f != "v4" && f != "v6" {
+		return o, exit.Usagef("bench %s: --family: %q: want v4 or v6", name, f)
+	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		o.Say = func(format string, args ...any) { fmt.Fprintf(os.Stderr, "\r\x1b[K"+format+"\r", args...) }
+	}
+	return o, nil
 }
 
 func pipelineCommand() *cli.Command {
@@ -62,16 +147,6 @@ func pipelineCommand() *cli.Command {
 			return printPipeline(c.App.Writer, row)
 		},
 	}
-}
-
-// printJSON prints the shape that every benchmark shares.
-func printJSON(w io.Writer, name string, rows any) error {
-	b, err := json.MarshalIndent(map[string]any{"bench": name, "rows": rows}, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
 }
 
 func printPipeline(w io.Writer, r *PipelineRow) error {

@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+const (
+	hugePool = "/proc/sys/vm/nr_hugepages"
+	hugeSize = 2 << 20
+)
+
+// reserveHuge adds 2 MiB pages for so many bytes to the system's pool, when it
+// is root and the pages are that large, and returns what gives them back. Where
+// there are none to be had tables fall back to transparent ones: rows say which
+// pages they ran on.
+func reserveHuge(bytes uint64) (release func()) {
+	nothing := func() {}
+	had, err := strconv.Atoi(readLine(hugePool))
+	if err != nil || os.Geteuid() != 0 || readLine("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages") != strconv.Itoa(had) {
+		return nothing
+	}
+	if setHuge(had+int((bytes+hugeSize-1)/hugeSize)) != nil {
+		return nothing
+	}
+	now, err := strconv.Atoi(readLine(hugePool))
+	if err != nil || now <= had {
+		return nothing
+	}
+	return func() {
+		// Others may have changed the pool meanwhile: take back what came, no more.
+		if n, err := strconv.Atoi(readLine(hugePool)); err == nil {
+			_ = setHuge(max(0, n-(now-had)))
+		}
+	}
+}
+
+func setHuge(n int) error {
+	return os.WriteFile(hugePool, fmt.Appendln(nil, n), 0o644)
+}
