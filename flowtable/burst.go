@@ -2,6 +2,7 @@ package flowtable
 
 import (
 	"math/bits"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -63,9 +64,13 @@ func (b *burst) run(h []uint32, k []Key, refs []Ref, socks []uint32) (hits int) 
 		hits = b.finish(b.pos[:n4], h, k, refs, socks)
 	}
 	if n4 < len(k) && g6 != nil && g6.next.Load() == nil {
-		return hits + b.records(g6, n4, h, k, refs, socks)
+		hits += b.records(g6, n4, h, k, refs, socks)
+	} else {
+		hits += b.finish(b.pos[n4:len(k)], h, k, refs, socks)
 	}
-	return hits + b.finish(b.pos[n4:len(k)], h, k, refs, socks)
+	runtime.KeepAlive(g4) // their memory is unmapped when nothing refers to them
+	runtime.KeepAlive(g6)
+	return hits
 }
 
 // plan finds the home lines: of IPv4 lookups, whose number it returns, at the

@@ -1,6 +1,9 @@
 package flowtable
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // Bounds of one eviction: the neighbouring buckets of DESIGN 7, and how many
 // flows it looks at when chains are long.
@@ -74,19 +77,20 @@ func (sd *side) peekChain(g *geom, li uint32, look *int, f func(*entry)) {
 				continue
 			}
 			if *look == 0 {
-				return
+				break
 			}
 			*look--
 			e := sd.read(g, lw, p)
 			f(&e)
 		}
-		if lw>>ovfShift == 0 {
-			return
+		if lw>>ovfShift == 0 || *look == 0 {
+			break
 		}
 		li = g.ovf(lw)
 		lw = atomic.LoadUint64(&g.lines[li][0])
 		if atomic.LoadUint64(home) != w {
-			return
+			break
 		}
 	}
+	runtime.KeepAlive(g)
 }

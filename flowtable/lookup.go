@@ -211,6 +211,7 @@ func (s *Space) LookupSock(h uint32, k *Key, d Dev, now int64) (Ref, uint32) {
 		} else {
 			r, sock, out = s.scan6(g, h, k, d, now)
 		}
+		runtime.KeepAlive(g) // its memory is unmapped when nothing refers to it
 		switch out {
 		case found, absent:
 			return r, sock
@@ -263,6 +264,7 @@ func (s *Space) Get(r Ref) (Flow, bool) {
 	for n := 1; g != nil; n++ {
 		li := g.home(h)
 		w := atomic.LoadUint64(&g.lines[li][0])
+		runtime.KeepAlive(g)
 		switch {
 		case w&movedBit != 0:
 			g = g.next.Load()
@@ -272,6 +274,7 @@ func (s *Space) Get(r Ref) (Flow, bool) {
 			}
 		default:
 			e, ok := s.peek(sd, g, r)
+			runtime.KeepAlive(g)
 			if atomic.LoadUint64(&g.lines[li][0]) == w {
 				return s.flow(&e, sd.v6), ok
 			}

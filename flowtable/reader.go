@@ -1,27 +1,32 @@
 package flowtable
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 )
 
 // Reader is one thread's registration with the table's grace periods. It is
 // used by one thread at a time.
+//
+// Memory that growth leaves is unmapped when two things have happened: every
+// Reader has been quiescent, and the garbage collector has found that no
+// goroutine refers to the old geometry any more, which covers threads that look
+// something up without having registered. Either alone would do for those it
+// covers; an unmapped table under a reader is a crash that nothing can catch.
 type Reader struct {
 	t    *Table
 	seen atomic.Uint64 // epoch at the last quiescent point; 0: holds nothing
 	_    [48]byte
 }
 
-// Reader registers a thread. From now on memory that growth leaves is unmapped
-// only after the Reader's next quiescent point.
+// Reader registers a thread.
 func (t *Table) Reader() *Reader {
 	r := &Reader{t: t}
 	t.rmu.Lock()
 	defer t.rmu.Unlock()
 	r.seen.Store(t.epoch.Load())
 	t.readers = append(t.readers, r)
-	t.registered.Store(true)
 	return r
 }
 
@@ -52,8 +57,7 @@ func (r *Reader) Close() {
 }
 
 // retire gives a geometry's memory back after a grace period. No new lookup
-// can reach it. A table whose users never registered keeps it until Close:
-// nothing is known about what they still read.
+// can reach it.
 func (t *Table) retire(g *geom) {
 	t.rmu.Lock()
 	e := t.epoch.Add(1)
@@ -69,15 +73,18 @@ func (t *Table) retire(g *geom) {
 			case <-time.After(d):
 			}
 		}
-		g.free()
+		t.retired.Add(1)
+		runtime.AddCleanup(g, func(mem []*region) {
+			for _, r := range mem {
+				r.free()
+			}
+			t.unmapped.Add(1)
+		}, g.mem)
 	}()
 }
 
 // passed reports whether every reader has been quiescent since epoch e began.
 func (t *Table) passed(e uint64) bool {
-	if !t.registered.Load() {
-		return false
-	}
 	t.rmu.Lock()
 	defer t.rmu.Unlock()
 	for _, r := range t.readers {

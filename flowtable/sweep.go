@@ -2,6 +2,7 @@ package flowtable
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -149,7 +150,9 @@ func (sd *side) inspect(g *geom, li uint32, now int64) (n int, work, ok bool) {
 			break
 		}
 	}
-	return n, work, atomic.LoadUint64(home) == w
+	ok = atomic.LoadUint64(home) == w
+	runtime.KeepAlive(g)
+	return n, work, ok
 }
 
 // outdated reports whether an IPv4 slot's FIB generation must be marked as too

@@ -33,12 +33,13 @@ type Table struct {
 	linked  bool // flows are listed, see flowList
 	err     error
 
-	rmu        sync.Mutex
-	readers    []*Reader
-	registered atomic.Bool
-	epoch      atomic.Uint64
-	closed     chan struct{}
-	wg         sync.WaitGroup
+	rmu      sync.Mutex
+	readers  []*Reader
+	retired  atomic.Uint32 // geometries whose readers have gone
+	unmapped atomic.Uint32 // those of them whose memory has
+	epoch    atomic.Uint64
+	closed   chan struct{}
+	wg       sync.WaitGroup
 
 	stat counters
 }

@@ -43,7 +43,9 @@ func (sd *side) snapshot(g *geom, li uint32, buf []entry) (out []entry, moved bo
 		}
 		if w&lockBit == 0 {
 			out = sd.copyChain(g, li, w, buf)
-			if atomic.LoadUint64(home) == w {
+			same := atomic.LoadUint64(home) == w
+			runtime.KeepAlive(g)
+			if same {
 				return out, false
 			}
 		}
