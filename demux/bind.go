@@ -182,8 +182,8 @@ func (b *Builder) uid(id SockID) uint32 {
 }
 
 // udpInUse is udp_lib_get_port with a given port: the port's slot is scanned
-// while it holds at most ten sockets, else only the chains of the address and
-// of the wildcard - so that a wildcard bind does not see specific addresses.
+// for a wildcard bind, or while it holds at most ten sockets; else the chains of
+// the address and of the wildcard.
 func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 	check := func(id SockID) bool { // false: decided
 		if !b.udpClash(s, id) {
@@ -198,12 +198,12 @@ func (b *Builder) udpInUse(s *Sock, uid uint32, noGroup bool) (in SockID) {
 	if p == nil {
 		return 0
 	}
-	if len(p.ids) <= primaryMax {
+	if s.wild() || len(p.ids) <= primaryMax {
 		p.each(&b.socks, check)
 		return in
 	}
 	b.udp.each(&b.socks, s.Laddr, s.Lport, check)
-	if in == 0 && !s.wild() {
+	if in == 0 {
 		b.udp.each(&b.socks, flowtable.Any6, s.Lport, check)
 	}
 	return in

@@ -165,19 +165,22 @@ func act(b *Builder, step string) error {
 	return err
 }
 
-// TestManySocketsOnAPort: beyond ten sockets on a port a wildcard bind only
-// looks at the wildcard's chain, so it is granted beside specific addresses.
+// TestManySocketsOnAPort: beyond ten sockets on a port a specific address is
+// compared with its own chain and the wildcard's, a wildcard with every socket.
 func TestManySocketsOnAPort(t *testing.T) {
 	b := newTestBuilder()
-	for i := range 10 {
+	for i := range 11 {
 		mustAdd(t, b, fmt.Sprintf("s%d udp 10.0.0.%d:53", i, i+1))
 	}
 	_, err := b.Add(spec("w udp 0.0.0.0:53"))
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
-	mustAdd(t, b, "s10 udp 10.0.0.11:53")
-	mustAdd(t, b, "w udp 0.0.0.0:53")
 	_, err = b.Add(spec("again udp 10.0.0.3:53"))
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	for i := range 11 {
+		b.Close(b.Lookup(fmt.Sprintf("s%d", i)))
+		mustAdd(t, b, fmt.Sprintf("r%d udp 10.0.0.%d:53 reuseaddr", i, i+1))
+	}
+	mustAdd(t, b, "w udp 0.0.0.0:53 reuseaddr")
 	_, err = b.Add(spec("other udp 10.0.0.99:53"))
 	require.ErrorIs(t, err, syscall.EADDRINUSE, "the wildcard socket is in the way")
 }

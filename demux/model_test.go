@@ -119,7 +119,7 @@ func (m *model) udpBind(s *mSock) syscall.Errno {
 		}
 		return false, false
 	}
-	if m.count(s.lport) <= 10 {
+	if m.count(s.lport) <= 10 || s.l.IsAny() {
 		if bad, _ := inuse(m.prim, func(*mSock) bool { return true }); bad {
 			return syscall.EADDRINUSE
 		}
