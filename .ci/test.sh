@@ -101,8 +101,8 @@ group_golden() { root_tests '^TestGolden'; }
 about_captures="real captures of EDEMUX_CAPTURES"
 group_captures() { root_tests '^TestCaptures'; }
 
-about_cli="the command line, also in a terminal"
-group_cli() { root_tests '^TestScript'; }
+about_cli="the command line, also in a terminal; what the README shows"
+group_cli() { root_tests '^Test(Script|Readme)'; }
 
 about_judge="the running kernel decides the same, in namespaces of our own"
 group_judge() {
