@@ -119,43 +119,67 @@ func connectLocal(s *Sock, to, route netip.Addr) (flowtable.Addr, syscall.Errno,
 
 func (b *Builder) connectUDP(id SockID, local, to flowtable.Addr, fport uint16) {
 	s := b.mut(id)
-	moved := local != s.Laddr
 	old := *s
-	if s.Flags&Connected != 0 {
+	again, moved := old.Flags&Connected != 0, local != old.Laddr
+	if again {
 		b.unconnect(id, s)
 	}
 	// A wildcard-bound member leaves its group before has_conns is set, a
 	// member with an address after it.
 	if moved {
 		b.leave(id)
-	} else if s.Group != 0 && old.Flags&Connected == 0 {
+	} else if s.Group != 0 {
 		b.groups[s.Group-1].hasConns = true
 		b.groupTouch(int(s.Group - 1))
-		b.leave(id)
+		if !again {
+			b.leave(id)
+		}
 	}
 	b.udp.remove(&b.socks, id, &old, b.epoch)
 	s = b.mut(id)
 	s.Laddr, s.Faddr, s.Fport = local, to, fport
 	s.Flags |= Connected
-	b.connSeq++
-	s.aux = b.connSeq
+	b.hash4(id, s, &old)
 	if moved {
 		b.udp.add(&b.socks, id, true, b.epoch) // udp_lib_rehash: always at the head
 	} else {
 		b.udp.insert(&b.socks, id, s, s.order < 0, b.epoch)
 	}
-	if s.Group != 0 {
-		b.groupTouch(int(s.Group - 1))
-	}
 	k := s.Key()
 	b.conn.add(hashTuple(&k), id, b.epoch)
-	b.ops = append(b.ops, FlowOp{Proto: UDP, VRF: s.VRF, Sock: id, N: 1})
+	if s.Flags&stale4 == 0 {
+		b.ops = append(b.ops, FlowOp{Proto: UDP, VRF: s.VRF, Sock: id, N: 1})
+	}
+}
+
+// hash4 is udp_lib_hash4: only the first connect files a socket in the
+// four-tuple table. After another one it is found there only if the remote is
+// the first one again, and otherwise by the scan.
+func (b *Builder) hash4(id SockID, s, old *Sock) {
+	k := s.Key()
+	if old.Flags&Connected == 0 {
+		b.connSeq++
+		s.aux = b.connSeq
+		return
+	}
+	first, ok := b.hashed4[id]
+	if !ok {
+		first = old.Key()
+		b.hashed4[id] = first
+	}
+	s.Flags &^= stale4
+	if k != first {
+		s.Flags |= stale4
+	}
 }
 
 // unconnect takes a connected UDP socket out of the four-tuple table.
 func (b *Builder) unconnect(id SockID, s *Sock) {
 	k := s.Key()
 	b.conn.replace(hashTuple(&k), id, 0, b.epoch)
+	if s.Flags&stale4 != 0 {
+		return
+	}
 	b.ops = append(b.ops, FlowOp{Delete: true, Proto: UDP, VRF: s.VRF, Sock: id, N: 1, Bdi: s.Bdi, Key: k})
 }
 
@@ -248,6 +272,7 @@ func (b *Builder) Close(id SockID) {
 	if old.Flags&IsUDP != 0 {
 		if old.Flags&Connected != 0 {
 			b.unconnect(id, s)
+			delete(b.hashed4, id)
 		}
 		b.udp.remove(&b.socks, id, &old, b.epoch)
 	} else {

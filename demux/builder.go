@@ -33,6 +33,7 @@ type Builder struct {
 	bound   book // every bound TCP socket: bhash2, order without meaning
 	conn    index
 	connSeq int32
+	hashed4 map[SockID]flowtable.Key // first four-tuple of UDP sockets that connected again
 	ports   [2]map[uint16]*portSocks // TCP, UDP: every bound socket of a port
 	buckets map[bucketKey]*bucket    // TCP bind buckets
 	prim    paged[uint32]
@@ -54,7 +55,8 @@ type Builder struct {
 }
 
 // FlowOp tells the owner of the flow tables what to do before it swaps in the
-// next View (Insert) or after (Delete).
+// next View (Insert) or after (Delete). A UDP socket that connects again leaves
+// the table for good, as in Linux, unless it returns to its first remote.
 type FlowOp struct {
 	Delete bool
 	Proto  uint8
@@ -77,6 +79,7 @@ func NewBuilder(secret flowtable.Secret) *Builder {
 		buckets: map[bucketKey]*bucket{},
 		primOf:  map[uint16]uint32{},
 		members: map[member]int{},
+		hashed4: map[SockID]flowtable.Key{},
 	}
 	b.udp.ordered, b.listen.ordered = true, true
 	b.v.ifaces = []*Iface{nil}

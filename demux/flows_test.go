@@ -69,11 +69,31 @@ func TestNewestConnectionWins(t *testing.T) {
 	c := mustAdd(t, b, "b udp 10.0.0.1:53 reuseaddr connect=10.0.0.9:9")
 	q := udpq(b, "10.0.0.9:9", "10.0.0.1:53")
 	require.Equal(t, c, b.Publish().UDPLookup(q).Sock)
-	require.NoError(t, b.Connect(a, ap("10.0.0.9:9"), ap("10.0.0.1:1").Addr()))
-	require.Equal(t, a, b.Publish().UDPLookup(q).Sock, "it connected again")
-	b.Close(a)
+	b.Close(c)
+	require.Equal(t, a, b.Publish().UDPLookup(q).Sock)
+}
+
+// TestConnectAgain: only the first connect files a socket in the four-tuple
+// table; after another one the scan finds it.
+func TestConnectAgain(t *testing.T) {
+	b := newTestBuilder()
+	a := mustAdd(t, b, "a udp 10.0.0.1:53 reuseaddr connect=10.0.0.9:9")
+	c := mustAdd(t, b, "b udp 10.0.0.1:53 reuseaddr connect=10.0.0.9:10")
+	require.Len(t, b.TakeFlowOps(), 2)
+	q := udpq(b, "10.0.0.9:10", "10.0.0.1:53")
+	require.NoError(t, b.Connect(a, ap("10.0.0.9:10"), ap("10.0.0.1:1").Addr()))
 	require.Equal(t, c, b.Publish().UDPLookup(q).Sock)
-	require.Len(t, b.TakeFlowOps(), 5)
+	require.Zero(t, b.Publish().UDPLookup(udpq(b, "10.0.0.9:9", "10.0.0.1:53")).Sock)
+	require.Len(t, b.TakeFlowOps(), 1, "it left the table")
+	b.Close(c)
+	require.Equal(t, Result{Sock: a, Path: PathEstablished}, b.Publish().UDPLookup(q))
+	require.Len(t, b.TakeFlowOps(), 1)
+	require.NoError(t, b.Connect(a, ap("10.0.0.9:9"), ap("10.0.0.1:1").Addr()))
+	require.Equal(t, a, b.Publish().UDPLookup(udpq(b, "10.0.0.9:9", "10.0.0.1:53")).Sock)
+	require.False(t, b.TakeFlowOps()[0].Delete, "back at its first remote")
+	b.Close(a)
+	require.True(t, b.TakeFlowOps()[0].Delete)
+	require.Empty(t, b.hashed4)
 }
 
 // TestPublishIsIncremental: with 300,000 flows in one chain, a change and a

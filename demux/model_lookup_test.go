@@ -186,7 +186,7 @@ func (m *model) inetMatch(s *mSock, q *Query) bool {
 
 func (m *model) udpLookup(q *Query) *mSock {
 	for _, s := range m.hash4 {
-		if m.inetMatch(s, q) {
+		if m.inetMatch(s, q) && s.h4f == q.Saddr && s.h4port == q.Sport {
 			return s
 		}
 	}

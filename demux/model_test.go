@@ -34,6 +34,8 @@ type mSock struct {
 	cpu           int32
 	g             *mGroup
 	joins         []Join
+	h4f           flowtable.Addr // the remote that hash4 filed it under
+	h4port        uint16
 }
 
 type model struct {
@@ -304,7 +306,10 @@ func (m *model) connect(s *mSock, to netip.AddrPort, laddr flowtable.Addr) {
 	if !again {
 		m.detach(s)
 	}
-	m.hash4 = slices.Insert(without(m.hash4, s), 0, s)
+	if !again { // udp_lib_hash4
+		m.hash4 = slices.Insert(m.hash4, 0, s)
+		s.h4f, s.h4port = s.f, s.fport
+	}
 }
 
 func without(l []*mSock, s *mSock) []*mSock {

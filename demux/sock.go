@@ -31,6 +31,7 @@ const (
 	McastNotAll       // IP_MULTICAST_ALL or IPV6_MULTICAST_ALL cleared
 	HasJoins          // Info.Joins is not empty
 	Closed            // gone; flows that it accepted may still name it
+	stale4            // UDP: connected again, so the four-tuple table has it under its first remote
 	autoBound         // TCP: connect chose the port (SOCK_CONNECT_BIND)
 )
 

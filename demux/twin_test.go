@@ -239,7 +239,7 @@ func (w *twin) flows() {
 	w.note("flows from %d: %+v", first, fs)
 	for i, f := range fs {
 		s := &mSock{id: first + SockID(i), name: fmt.Sprintf("%s/%d", name, i), udp: true, conn: true, reuse: true, cpu: -1,
-			l: f.Key.Laddr, f: f.Key.Faddr, lport: f.Key.Lport, fport: f.Key.Fport, v6: !f.Key.Laddr.Is4()}
+			l: f.Key.Laddr, f: f.Key.Faddr, lport: f.Key.Lport, fport: f.Key.Fport, h4f: f.Key.Faddr, h4port: f.Key.Fport, v6: !f.Key.Laddr.Is4()}
 		s.only = s.v6
 		w.m.prim = slices.Insert(w.m.prim, 0, s)
 		w.m.hash2 = slices.Insert(w.m.hash2, 0, s)

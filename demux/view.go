@@ -156,7 +156,7 @@ func (v *View) Connected(k *flowtable.Key, v6 bool, dif, sdif uint32, accept boo
 			return best
 		}
 		s := v.socks.at(id)
-		if s.Key() != *k || v6 && s.Flags&IsV6 == 0 || !boundEq(accept, s.Bdi, dif, sdif) {
+		if s.Key() != *k || s.Flags&stale4 != 0 || v6 && s.Flags&IsV6 == 0 || !boundEq(accept, s.Bdi, dif, sdif) {
 			continue
 		}
 		if best == 0 || s.aux > bestSeq {
