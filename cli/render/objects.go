@@ -11,9 +11,11 @@ import (
 func (p *page) vrfs(a *control.VRFs) {
 	p.head(&a.Head)
 	main := newTable("VRF", "IP", "TCP", "UDP", ">PPS", ">FRAMES", ">DELIVER", ">DROP", ">FLOWS", "INTERFACES")
-	rest := newTable("VRF", ">HOLD", ">FORWARD", ">EGRESS", ">PUNT", "PATHS")
+	rest := newTable("VRF", ">HOLD", ">FORWARD", ">EGRESS", ">PUNT")
+	paths := newTable("VRF", ">EARLY", ">ESTABLISHED", ">RULE", ">LISTENER", ">MCAST", ">ICMP")
 	early := newTable("VRF", "PROTO", ">TRIED", ">HIT", ">HIT%", ">ROUTE SKIPPED", ">SKIP%")
-	tables := newTable("VRF", "TABLE", ">FLOWS", ">LIMIT", ">BUCKETS", ">MAX", ">NEW SYN", ">TIME WAIT", ">DEPTH", ">BYTES", "")
+	flows := newTable("VRF", "PROTO", ">FLOWS", ">LIMIT", ">NEW SYN", ">TIME WAIT", ">DEPTH")
+	sizes := newTable("VRF", "PROTO", ">BUCKETS", ">MAX", ">BYTES", "SHARED", "GROWING")
 	for i := range a.VRFs {
 		v := &a.VRFs[i]
 		s := v.Switches
@@ -25,45 +27,38 @@ func (p *page) vrfs(a *control.VRFs) {
 		}
 		main.row(v.Name, onOff(s.IP), gate(s.IP, s.TCP), gate(s.IP, s.UDP), rate(v.PPS), v.Frames, v.Verdicts.Deliver, v.Verdicts.Drop,
 			v.TCP.Flows+v.UDP.Flows, strings.Join(v.Interfaces, " "))
-		if d := v.Verdicts; v.Frames > 0 {
-			rest.row(v.Name, d.Hold, d.Forward, d.Egress, d.Punt, byCount(v.Paths))
-		}
+		d, n := v.Verdicts, v.Paths
+		rest.row(v.Name, d.Hold, d.Forward, d.Egress, d.Punt)
+		paths.row(v.Name, n["early"], n["established"], n["rule"], n["listener"], n["mcast"], n["icmp"])
 		for _, e := range []struct {
 			name string
 			*control.Early
 		}{{"tcp", &v.Early.TCP}, {"udp", &v.Early.UDP}} {
 			early.row(v.Name, e.name, e.Tried, e.Hit, share(e.Hit, e.Tried), e.RouteSkipped, share(e.RouteSkipped, e.Tried))
 		}
-		tableRow(tables, v.Name, "tcp", &v.TCP)
-		tableRow(tables, v.Name, "udp", &v.UDP)
+		for _, x := range []struct {
+			name string
+			*control.Table
+		}{{"tcp", &v.TCP}, {"udp", &v.UDP}} {
+			flows.row(v.Name, x.name, x.Flows, x.Limit, x.NewSynRecv, x.TimeWait, x.MaxDepth)
+			sizes.row(v.Name, x.name, x.Buckets, x.MaxBuckets, x.Bytes, yesNo(x.Shared), yesNo(x.Growing))
+		}
 	}
 	p.table(main, "no VRFs")
-	p.section("other verdicts, and what found the sockets", rest)
+	p.section("other verdicts", rest)
+	p.section("what found the sockets", paths)
 	p.section("early demux", early)
-	p.section("flow tables", tables)
+	p.section("flows", flows)
+	p.section("flow tables", sizes)
 	if len(a.VRFs) != 1 {
 		return
 	}
 	v := &a.VRFs[0]
 	if s := byCount(v.Early.NotTried); s != "" {
-		p.printf("\nearly demux not tried: %s\n", s)
+		p.printf("\nearly demux not tried: %s\n", clean(s))
 	}
 	if s := byCount(v.Drops); s != "" {
-		p.printf("\ndrops: %s\n", s)
-	}
-}
-
-func tableRow(t *table, vrf, name string, x *control.Table) {
-	notes := []string{}
-	if x.Shared {
-		notes = append(notes, "shared")
-	}
-	if x.Growing {
-		notes = append(notes, "growing")
-	}
-	t.row(vrf, name, x.Flows, x.Limit, x.Buckets, x.MaxBuckets, x.NewSynRecv, x.TimeWait, x.MaxDepth, x.Bytes, strings.Join(notes, " "))
-	if last := t.rows[len(t.rows)-1]; last[10] == "-" {
-		last[10] = ""
+		p.printf("\ndrops: %s\n", clean(s))
 	}
 }
 

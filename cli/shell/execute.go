@@ -46,11 +46,11 @@ func (x *executor) print(ctx context.Context, l *command.Line, b *strings.Builde
 		b.WriteString(text)
 		return err
 	case command.Capture:
-		return x.dump(c.Out, func(w io.Writer) (control.DumpStats, error) {
+		return x.explainError(l, x.dump(c.Out, func(w io.Writer) (control.DumpStats, error) {
 			return x.daemon.Capture(ctx, control.CaptureQuery{Filter: c.Filter, Count: c.Count, Duration: c.Duration}, w)
-		})
+		}))
 	case command.Recorder:
-		return x.dump(c.Out, func(w io.Writer) (control.DumpStats, error) { return x.daemon.Recorder(ctx, w) })
+		return x.explainError(l, x.dump(c.Out, func(w io.Writer) (control.DumpStats, error) { return x.daemon.Recorder(ctx, w) }))
 	}
 	answer, err := x.ask(ctx, l.Command)
 	if err != nil {
@@ -208,12 +208,8 @@ func (x *executor) dump(file string, write func(io.Writer) (control.DumpStats, e
 	if f, ok := out.(*os.File); ok && out != x.out && err == nil {
 		err = f.Close()
 	}
-	var refused *control.Error
-	if errors.As(err, &refused) {
-		if out != x.out && n.bytes == 0 {
-			os.Remove(file)
-		}
-		return errors.New(refused.Message)
+	if err != nil && out != x.out && n.bytes == 0 {
+		os.Remove(file) // not even a header came
 	}
 	if err == nil {
 		note := ""
