@@ -25,8 +25,11 @@ func (l *Lcore) tcp(p *pkt) {
 		return
 	}
 	l.c.MIB[mib.TcpInSegs]++
-	if p.m.L4Reason != mib.NotDropped {
-		l.drop(p, p.m.L4Reason)
+	if r := p.m.L4Reason; r == mib.PktTooSmall && !(p.m.Has(packet.HasTCP) && p.m.Doff < 20) {
+		l.dropUncounted(p, r) // no error of TCP: bytes are missing
+		return
+	} else if r != mib.NotDropped {
+		l.drop(p, r)
 		return
 	}
 	if p.m.Has(packet.L4CsumBad) {

@@ -184,6 +184,8 @@ func (l *Lcore) routeInput(p *pkt) bool {
 		return l.drop(p, mib.IPInvalidSource)
 	case demux.RouteMartianDest:
 		return l.drop(p, mib.IPInvalidDest)
+	case demux.RouteLocalnet:
+		return l.drop(p, mib.IPLocalnet)
 	default:
 		return l.drop(p, mib.IPInNoRoutes)
 	}

@@ -32,6 +32,7 @@ const (
 	UnhandledProto
 	NotSpecified  // the kernel drops it without a reason
 	FragReasmFail // ours
+	IPLocalnet
 	NReasons
 )
 
@@ -69,6 +70,7 @@ var reasons = [...]struct {
 	{UnhandledProto, "UNHANDLED_PROTO", "The EtherType says IPv6, the version field something else."},
 	{NotSpecified, "NOT_SPECIFIED", "Linux drops this without naming a reason."},
 	{FragReasmFail, "FRAG_REASM_FAIL", "The fragments do not fit together: they overlap, contradict each other, or are too long; the whole datagram was discarded."},
+	{IPLocalnet, "IP_LOCALNET", "A 127.0.0.0/8 address came in on an interface other than the loopback."},
 }
 
 var _ [NReasons]struct{} = [len(reasons)]struct{}{} // every reason has a row
