@@ -54,7 +54,25 @@ func (c *comparer) frame(m *packet.Meta, o *Outcome, v *Verdict) string {
 	if why := c.sockets(m, o, v); why != "" {
 		return why
 	}
-	return counters(m, o, v)
+	if why := counters(o, v); why != "" {
+		return why
+	}
+	return reason(o, v)
+}
+
+// reason compares the drop reason with those that the kernel's tracepoint gave.
+// Where the kernel names none, or the reason is one of edemux's own, there is
+// nothing to compare.
+func reason(o *Outcome, v *Verdict) string {
+	if v.Verdict != mib.Drop || len(o.Reasons) == 0 || slices.Contains(o.Reasons, "NOT_SPECIFIED") ||
+		slices.Contains(o.Reasons, v.Reason.String()) {
+		return ""
+	}
+	switch v.Reason {
+	case mib.NoVRF, mib.TableFull, mib.ReqQFull:
+		return ""
+	}
+	return "the kernel's drop reason is " + strings.Join(o.Reasons, ", ")
 }
 
 func (c *comparer) sockets(m *packet.Meta, o *Outcome, v *Verdict) string {
@@ -64,7 +82,7 @@ func (c *comparer) sockets(m *packet.Meta, o *Outcome, v *Verdict) string {
 	}
 	switch {
 	case v.Path == demux.PathICMP || len(o.names(Error)) > 0:
-		return c.choice(o.names(Error), v, "icmp"+flowText(m, false))
+		return c.choice(o.names(Error), v, "icmp "+v.About)
 	case m.Proto == demux.TCP && m.Has(packet.HasTuple):
 		return c.tcp(m, o, v)
 	}

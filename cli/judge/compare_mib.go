@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"edemux/dataplane/mib"
-	"edemux/dataplane/packet"
 )
 
 // notCompared are counters that one side cannot have.
@@ -17,7 +16,7 @@ var notCompared = map[mib.Counter]string{
 }
 
 // counters compares the changes of the MIB counters.
-func counters(m *packet.Meta, o *Outcome, v *Verdict) string {
+func counters(o *Outcome, v *Verdict) string {
 	var b strings.Builder
 	for c := range mib.NCounters {
 		if _, skip := notCompared[c]; skip || o.MIB[c] == v.MIB[c] {

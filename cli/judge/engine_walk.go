@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"sort"
 
 	"edemux/dataplane/packet"
@@ -24,6 +25,11 @@ func (g *Engine) Send(f *packet.Frame) *Verdict {
 	g.l.Walk(b, 0)
 	d := b.Dec[0]
 	v := &Verdict{Verdict: d.Verdict, Reason: d.Reason, Punt: d.Punt, Path: d.Path}
+	if m := &b.Metas[0]; m.Has(packet.ICMPError) {
+		if e, ok := packet.Embedded(f.Data, m); ok {
+			v.About = fmt.Sprint(addrPort(e.Daddr, e.Dport), ">", addrPort(e.Saddr, e.Sport))
+		}
+	}
 	names := g.e.Names()
 	if d.Sock != 0 {
 		v.Socks = append(v.Socks, names.Sock(d.Sock))

@@ -50,7 +50,8 @@ func (k *Kernel) Send(f *packet.Frame, m *packet.Meta) (*Outcome, error) {
 		o.MIB[c] = int64(now[c] - k.base[c])
 	}
 	k.base = now
-	return o, nil
+	o.Reasons, err = k.reasons.read()
+	return o, err
 }
 
 // inject sends bytes from the other end of a port.

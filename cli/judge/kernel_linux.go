@@ -31,7 +31,9 @@ type Kernel struct {
 	mib        *mibReader
 	base       [mib.NCounters]uint64 // counters before the next frame
 	lookups    *ruleProgram
-	seq        uint32 // of markers
+	reasons    *reasonTrace // nil: this kernel does not tell, see NoReasons
+	NoReasons  error        // why drop reasons are not compared
+	seq        uint32       // of markers
 	buf        []byte
 }
 
@@ -100,6 +102,7 @@ func (k *Kernel) open() (err error) {
 	if err := k.OnCPU(0); err != nil {
 		return err
 	}
+	k.reasons, k.NoReasons = traceReasons(int(k.host))
 	for _, p := range k.ports {
 		if err := k.ready(p); err != nil {
 			return err
@@ -133,6 +136,9 @@ func (k *Kernel) OnCPU(cpu int) error {
 
 // Rebase makes later Outcomes count from now.
 func (k *Kernel) Rebase() (err error) {
+	if _, err = k.reasons.read(); err != nil {
+		return err
+	}
 	k.base, err = k.mib.read()
 	return err
 }
@@ -146,6 +152,7 @@ func (k *Kernel) Close() {
 		abort(fd)
 	}
 	k.lookups.close()
+	k.reasons.close()
 	k.mib.close()
 	for _, fd := range []int{k.wire, k.marker, k.epoll} {
 		if fd >= 0 {

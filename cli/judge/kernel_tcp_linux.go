@@ -10,30 +10,9 @@ import (
 
 	"edemux/dataplane/packet"
 	"edemux/demux"
-	"edemux/flowtable"
 
 	"golang.org/x/sys/unix"
 )
-
-// flowKey names a conversation; mapped addresses count as IPv4.
-type flowKey struct{ remote, local netip.AddrPort }
-
-func newFlowKey(remote, local netip.AddrPort) flowKey {
-	return flowKey{unmapped(remote), unmapped(local)}
-}
-
-func unmapped(a netip.AddrPort) netip.AddrPort {
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-}
-
-// keyOfMeta is the conversation of a frame that comes in.
-func keyOfMeta(m *packet.Meta) flowKey {
-	return newFlowKey(addrPort(m.Saddr, m.Sport), addrPort(m.Daddr, m.Dport))
-}
-
-func addrPort(a flowtable.Addr, port uint16) netip.AddrPort {
-	return netip.AddrPortFrom(a.Netip(), port)
-}
 
 // tcpFlow translates between a conversation as the frames tell it and as the
 // kernel has it: the kernel chose its own initial sequence number.

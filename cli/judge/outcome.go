@@ -72,6 +72,9 @@ type Outcome struct {
 	Got   []Got
 	Reply Reply
 	MIB   MIB
+	// Reasons are the kernel's drop reasons that the frame, or what it
+	// completed, met. nil when the kernel does not tell.
+	Reasons []string
 }
 
 // names are the sockets that got something in one of these ways.
@@ -96,5 +99,8 @@ func (o *Outcome) String() string {
 		b.WriteString("no socket gets it, ")
 	}
 	fmt.Fprintf(&b, "the host sends %s", o.Reply)
+	if len(o.Reasons) > 0 {
+		fmt.Fprintf(&b, ", drop reason %s", strings.Join(o.Reasons, ", "))
+	}
 	return b.String()
 }
