@@ -82,7 +82,7 @@ func (c *comparer) sockets(m *packet.Meta, o *Outcome, v *Verdict) string {
 	}
 	switch {
 	case v.Path == demux.PathICMP || len(o.names(Error)) > 0:
-		return c.choice(o.names(Error), v, "icmp "+v.About)
+		return c.icmp(m, o, v)
 	case m.Proto == demux.TCP && m.Has(packet.HasTuple):
 		return c.tcp(m, o, v)
 	}
@@ -91,6 +91,16 @@ func (c *comparer) sockets(m *packet.Meta, o *Outcome, v *Verdict) string {
 		socks = nil
 	}
 	return c.choice(o.names(Data), &Verdict{Socks: socks, By: v.By, Group: v.Group, Any: v.Any, Wild: v.Wild}, flowText(m, v.Wild))
+}
+
+// icmp compares who is told of an ICMP error.
+func (c *comparer) icmp(m *packet.Meta, o *Outcome, v *Verdict) string {
+	if f := c.flows[v.About]; f != nil && f.theirs == "" && len(o.names(Error)) == 0 {
+		return "" // a request that no application knows of yet
+	} else if f != nil && f.theirs != "" {
+		v = &Verdict{Socks: []string{f.theirs}}
+	}
+	return c.choice(o.names(Error), v, fmt.Sprintf("icmp %s", v.About))
 }
 
 // flowText names a flow; a group on the wildcard address does not see which

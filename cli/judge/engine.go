@@ -36,8 +36,8 @@ type Verdict struct {
 	Socks   []string // that got it
 	MIB     MIB
 
-	// About is the flow that an ICMP error quotes.
-	About string
+	// About is the flow that an ICMP error quotes, as frames that come in name it.
+	About flowKey
 
 	// By says how a group chose Socks[0]; Group is 1 + its index. Any are the
 	// members that another secret would have let it choose.

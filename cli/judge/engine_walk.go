@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"sort"
 
 	"edemux/dataplane/packet"
@@ -27,7 +26,7 @@ func (g *Engine) Send(f *packet.Frame) *Verdict {
 	v := &Verdict{Verdict: d.Verdict, Reason: d.Reason, Punt: d.Punt, Path: d.Path}
 	if m := &b.Metas[0]; m.Has(packet.ICMPError) {
 		if e, ok := packet.Embedded(f.Data, m); ok {
-			v.About = fmt.Sprint(addrPort(e.Daddr, e.Dport), ">", addrPort(e.Saddr, e.Sport))
+			v.About = newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport))
 		}
 	}
 	names := g.e.Names()

@@ -26,3 +26,6 @@ func keyOfMeta(m *packet.Meta) flowKey {
 func addrPort(a flowtable.Addr, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(a.Netip(), port)
 }
+
+// String is the direction and the ends as a capture shows them.
+func (k flowKey) String() string { return k.remote.String() + " > " + k.local.String() }

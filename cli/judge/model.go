@@ -133,6 +133,9 @@ type Hangup struct{ Remote, Local netip.AddrPort }
 func (s *Step) String() string {
 	switch {
 	case s.Open != nil:
+		if s.Open.ProgBeforeBind != "" {
+			return fmt.Sprintf("open with program %q %s", s.Open.ProgBeforeBind, s.Open)
+		}
 		return "open " + s.Open.String()
 	case s.Close != "":
 		return "close " + s.Close

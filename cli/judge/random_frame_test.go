@@ -113,7 +113,9 @@ func (g *gen) oddUDP(port, cpu int, src, dst netip.AddrPort) {
 		)
 	}
 	m := pick(g, makers)
-	src = netip.AddrPortFrom(g.oddSource(src.Addr()), src.Port())
+	if g.local(dst.Addr()) { // else a local source makes it a frame that leaves
+		src = netip.AddrPortFrom(g.oddSource(src.Addr()), src.Port())
+	}
 	b := ip(&g.n, port, src.Addr(), dst.Addr())
 	if m.what != "trailer" {
 		b = m.f(b).Payload(body)
