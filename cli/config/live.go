@@ -26,6 +26,7 @@ func (c *Config) Open(b *demux.Builder, v *demux.View, text string) error {
 	l.sortFrom(0)
 	with := *c
 	with.list, with.Sockets = l, append(slices.Clip(c.Sockets), s)
+	with.Rules = nil // they may name sockets that were closed since
 	check(&with, d.loose)
 	if err := l.err(); err != nil {
 		return err
