@@ -283,11 +283,7 @@ func TestEndOfTerminal(t *testing.T) {
 	require.True(t, s.Cooked(), "the terminal is as it was")
 
 	f.Stop()
-	cmd := f.command("shell")
-	out, err := onTerminal(t, cmd)
-	require.Error(t, err)
-	require.Equal(t, 1, cmd.ProcessState.ExitCode())
-	require.Contains(t, out, "edemux: shell: "+f.socket+": no daemon answers there")
+	require.Equal(t, 1, onTerminal(t, f.command("shell"), "edemux: shell: "+f.socket+": no daemon answers there"))
 }
 
 func TestMistakes(t *testing.T) {

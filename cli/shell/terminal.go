@@ -100,7 +100,7 @@ func (t *terminal) quiet() error {
 	}
 	m.Iflag |= unix.ICRNL
 	m.Oflag |= unix.OPOST | unix.ONLCR
-	m.Lflag |= unix.ISIG
+	m.Lflag |= unix.ISIG | unix.NOFLSH // Ctrl-C must not cut a control sequence in two
 	m.Lflag &^= unix.ECHO | unix.ICANON
 	return unix.IoctlSetTermios(fd, unix.TCSETS, m)
 }

@@ -137,6 +137,9 @@ func (s *Screen) escape(b []byte) int {
 		return 2
 	}
 	for i := 2; i < len(b); i++ {
+		if b[i] == 0x1b { // another sequence begins: this one was cut
+			return i
+		}
 		if b[i] >= 0x40 && b[i] <= 0x7e {
 			s.control(string(b[2:i]), b[i])
 			return i + 1
