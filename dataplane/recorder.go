@@ -44,6 +44,7 @@ func (r *Record) Frame() packet.Frame {
 // the lcore a few words.
 type recorder struct {
 	size int
+	seen atomic.Uint64 // next of the ring, for control threads
 	ring *recordRing
 	want atomic.Pointer[recordRing]
 	got  chan *recordRing
@@ -61,6 +62,15 @@ type recordRing struct {
 // Before Start.
 func (l *Lcore) EnableRecorder(n int) {
 	l.rec = &recorder{size: n, ring: &recordRing{all: make([]Record, n)}, got: make(chan *recordRing, 1)}
+}
+
+// Recorded is how many decisions the flight recorder has seen. Any thread; it
+// lags by up to a burst.
+func (l *Lcore) Recorded() uint64 {
+	if l.rec == nil {
+		return 0
+	}
+	return l.rec.seen.Load()
 }
 
 // keep copies the first bytes of the burst's frames before the walk, as workers
@@ -92,6 +102,7 @@ func (r *recorder) decide(b *Burst) {
 		x.Copies = min(x.Copies, 254) + 1
 	}
 	g.next += uint64(b.N)
+	r.seen.Store(g.next)
 }
 
 // serve gives the ring to whoever asked, between bursts.

@@ -19,6 +19,19 @@ func (h *Host) RingWorkers() (workers []*dataplane.Worker, cpus []int) {
 	return h.rings, cpus
 }
 
+// Interfaces are the names of the configured interfaces, ports before their
+// sub-interfaces.
+func (h *Host) Interfaces() (all []string) {
+	for i := range h.Config.Ports {
+		p := &h.Config.Ports[i]
+		all = append(all, p.Name)
+		for _, s := range p.VLANs.Sub {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
 // Secret is the hash secret in use.
 func (h *Host) Secret() flowtable.Secret { return h.secrets }
 
