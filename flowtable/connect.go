@@ -3,7 +3,6 @@ package flowtable
 import (
 	"errors"
 	"runtime"
-	"sync/atomic"
 )
 
 // ErrAddrNotAvail is EADDRNOTAVAIL: no port is left for this peer, or the fixed
@@ -55,6 +54,9 @@ type search struct {
 	out  Connected
 	is4  bool
 	addr uint64 // IPv4 key word
+	sd   *side
+	g    *geom  // see geometry
+	own3 uint64 // owner word of an IPv4 line with three plain flows that conflict; 0: they do not
 }
 
 // Connect chooses a source port as Linux does (inet_hash_connect) and inserts
@@ -69,6 +71,10 @@ func (s *Space) Connect(p *Ports, c *Connect, now int64) (Connected, error) {
 		key: Key{Laddr: c.Laddr, Faddr: c.Faddr, Fport: c.Fport},
 		dev: Dev{Dif: c.Flow.Bdi, Sdif: c.Master, Accept: c.Accept}}
 	x.addr, _, x.is4 = x.key.split4()
+	x.sd = s.side(&x.key)
+	if x.dev.Match(0) {
+		x.own3 = uint64(s.own0) * (1 | 1<<ownerBits | 1<<(2*ownerBits))
+	}
 	if c.Lport != 0 {
 		return x.out, x.fixed()
 	}
@@ -174,39 +180,49 @@ func (x *search) pass(low, offset, remaining, step, stride uint32) (i uint32, ok
 	c := x.c
 	high := low + remaining
 	port := low + offset
-	for ; i < remaining; i, port = i+step, port+stride {
+	x.geometry()
+	mask, known := uint64(0), uint32(0) // what block knows of the next ports
+	for n := 0; i < remaining; n, i, port = n+1, i+step, port+stride {
 		if port >= high {
 			port -= remaining
 		}
+		if known == 0 && n >= blockAfter && stride <= 2 && x.g != nil {
+			known = min(high-port, blockPorts)
+			mask = x.block(port, known, stride)
+		}
+		taken := mask&1 != 0
+		mask, known = mask>>stride, known-min(known, stride)
 		q := uint16(port)
 		if c.Reserved.Has(q) || c.Queue != nil && !c.Queue.wants(q) || c.Want != nil && !c.Want(q) {
 			continue
 		}
 		x.out.Candidates++
-		if x.busy(q) || c.Bound != nil && c.Bound(q) {
+		if taken || x.taken(q) || x.busy(q) || c.Bound != nil && c.Bound(q) {
 			continue
 		}
 		if ok, err = x.take(q, false); ok || err != nil {
 			return i, ok, err
 		}
+		x.geometry()
 	}
 	return i, false, nil
 }
 
-// busy is the look without a lock: a flow with this port is there and cannot
-// be reused. A TIME_WAIT entry is not busy yet.
+// geometry chooses where taken looks; while the table grows it is to find out
+// for each port.
+func (x *search) geometry() {
+	x.g = nil
+	if g := x.sd.first.Load(); g != nil && g.next.Load() == nil {
+		x.g = g
+	}
+}
+
+// busy is the look without a lock, inet_check_established under RCU: a flow
+// with this port is there and cannot be reused. A TIME_WAIT entry is not busy
+// yet.
 func (x *search) busy(port uint16) bool {
 	h := x.sum.Hash(port)
 	x.key.Lport = port
-	if x.is4 {
-		if g := x.s.t.v4.at(h); x.busyLine(g, h) {
-			return true
-		}
-	} else if g := x.s.t.v6.at(h); g == nil {
-		return false
-	} else if x.busyRecord(g, h) {
-		return true
-	}
 	r := x.s.Lookup(h, &x.key, x.dev, x.now)
 	if r == 0 {
 		return false
@@ -215,49 +231,21 @@ func (x *search) busy(port uint16) bool {
 	return ok && (f.State != TimeWait || x.c.Reuse == nil)
 }
 
-// busyLine decides the usual case from the home line: an ESTABLISHED flow
-// without a deadline has the port. It may say false where Lookup knows better.
-func (x *search) busyLine(g *geom, h uint32) bool {
-	l := &g.lines[g.home(h)]
-	w := atomic.LoadUint64(&l[0])
-	ports := uint64(x.key.ports())
-	m := eq(atomic.LoadUint64(&l[2]), atomic.LoadUint64(&l[3]), x.addr, ports) |
-		eq(atomic.LoadUint64(&l[4]), atomic.LoadUint64(&l[5]), x.addr, ports)<<1 |
-		eq(atomic.LoadUint64(&l[6]), atomic.LoadUint64(&l[7]), x.addr, ports)<<2
-	if m == 0 || w&(lockBit|movedBit) != 0 {
-		return false
+// taken decides the usual case of busy in a few nanoseconds: an ESTABLISHED
+// flow without a deadline has the port. Where it says false, busy decides.
+func (x *search) taken(port uint16) (yes bool) {
+	h, g := x.sum.Hash(port), x.g
+	if g == nil {
+		if g = x.sd.at(h); g == nil {
+			return false
+		}
 	}
-	i := int(m & -m >> 1)
-	o := uint32(atomic.LoadUint64(&l[1])>>(ownerBits*i&63)) & ownerMask
-	ok := w>>((flagShift+2*i)&63)&3 == uint64(Established)+1 && w>>((dl4Shift+i)&63)&1 == 0 &&
-		x.conflicts(o) && atomic.LoadUint64(&l[0]) == w
+	if x.is4 {
+		yes = x.taken4(g, h, uint64(port)<<16|uint64(x.c.Fport))
+	} else {
+		x.key.Lport = port
+		yes = x.taken6(g, h)
+	}
 	runtime.KeepAlive(g)
-	return ok
-}
-
-// busyRecord is busyLine for IPv6.
-func (x *search) busyRecord(g *geom, h uint32) bool {
-	li := g.home(h)
-	l := &g.lines[li]
-	w := atomic.LoadUint64(&l[0])
-	n := g.first6(li, h)
-	if n == 0 || w&(lockBit|movedBit) != 0 {
-		return false
-	}
-	r := &x.s.t.v6.recs[n]
-	o := atomic.LoadUint64(&r[recOwner])
-	ok := r.is(&x.key) && o>>32 == uint64(Established)+1 && atomic.LoadUint64(&r[recDl]) == 0 &&
-		x.conflicts(uint32(o)&ownerMask) && atomic.LoadUint64(&l[0]) == w
-	runtime.KeepAlive(g)
-	return ok
-}
-
-// conflicts reports whether flows of owner o are the space's and take packets
-// that the new flow would take.
-func (x *search) conflicts(o uint32) bool {
-	if o == x.s.own0 {
-		return x.dev.Match(0)
-	}
-	owners := *x.s.t.owners.Load()
-	return int(o) < len(owners) && owners[o].space == x.s && x.dev.Match(owners[o].bdi)
+	return yes
 }

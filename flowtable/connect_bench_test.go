@@ -13,13 +13,16 @@ func BenchmarkConnect(b *testing.B) {
 	for _, c := range peers() {
 		for _, busy := range []float64{0, 0.5, 0.95, 0.999} {
 			b.Run(fmt.Sprintf("v6=%v/busy=%v", !c.Laddr.Is4(), busy), func(b *testing.B) {
-				s, _ := testSpace(b, Limits{})
+				hs := NewHasher(Secret{1})
+				tb, err := New(Config{Name: "bench", Buckets: 65536, Max: 65536, Hasher: hs})
+				noErr(b, err)
+				defer tb.Close()
+				s, err := tb.Space("default", hs.Seed("default"), Limits{})
+				noErr(b, err)
 				p := NewPorts(Secret{1})
 				n := int(busy * 28232)
 				for i := range n {
 					occupy(b, s, &c, c.Low+uint16((i*15)%28232), Flow{Sock: 1})
-				}
-				for s.t.Step(1<<20, 0).Moved > 0 || s.t.Stats().Growing {
 				}
 				candidates := 0
 				runtime.LockOSThread()

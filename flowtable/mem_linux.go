@@ -47,7 +47,7 @@ func newRegion(what string, front, reserve uint64, pages string) (*region, error
 		r.free()
 		return nil, &AllocError{what, size, err}
 	}
-	if explicit > 0 || r.transparent() {
+	if explicit > 0 || pages != Pages4K && front >= hugePage/2 && r.transparent() {
 		r.pages = "2M"
 	}
 	if pages == Pages2M && r.pages != "2M" && front >= hugePage {
