@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"edemux/dataplane/filter"
-	"edemux/dataplane/mib"
 	"edemux/dataplane/packet"
 	"edemux/dataplane/reasm"
 	"edemux/demux"
@@ -25,6 +24,7 @@ type Lcore struct {
 	whole    reasm.Buffer // the datagram that the packet in hand completed
 	fragment reasm.Fragment
 	input    cbpf.Input
+	ahead    ahead
 	mcast    []uint32
 	copies   *[]Copy
 	now      int64
@@ -144,62 +144,6 @@ func (l *Lcore) ingress(b *Burst) {
 		if b.ifaces[i] = ifc; ifc != nil {
 			b.gates[i] = earlyGate(m, &l.view.VRFs[ifc.VRF].Sysctl)
 		}
-	}
-}
-
-// prefetch hashes every packet that early demux will look up and touches its
-// bucket. It decides nothing.
-func (l *Lcore) prefetch(b *Burst) {
-	clear(b.hashed[:b.N])
-	clear(b.socks[:b.N])
-	clear(b.looked[:b.N])
-	if !l.lookAhead {
-		return
-	}
-	exact := false
-	for i := range b.N {
-		m, ifc := &b.Metas[i], b.ifaces[i]
-		if ifc == nil || m.Reason != mib.NotDropped || !m.Has(packet.HasTuple) || m.PktType != packet.Host {
-			continue
-		}
-		if b.gates[i].why != tried {
-			continue
-		}
-		vrf := &l.view.VRFs[ifc.VRF]
-		t := vrf.TCP
-		if b.gates[i].proto == EarlyUDP {
-			if t = vrf.UDP; !l.view.MatchExact {
-				continue
-			}
-			exact = true
-		}
-		if t.Len() == 0 {
-			continue
-		}
-		b.sums[i] = l.e.hasher.Sum(vrf.Seed, m.Daddr, m.Saddr, m.Sport)
-		b.hashed[i] = true
-		t.Prefetch(b.sums[i].Hash(m.Dport), m.IPVer == 6)
-	}
-	if exact {
-		l.lookUDP(b)
-	}
-}
-
-// lookUDP finds the connected UDP sockets of the burst. No packet changes
-// their table, so this may run ahead of the decisions.
-func (l *Lcore) lookUDP(b *Burst) {
-	for i := range b.N {
-		if !b.hashed[i] || b.gates[i].proto != EarlyUDP {
-			continue
-		}
-		m, ifc := &b.Metas[i], b.ifaces[i]
-		k := flowtable.KeyOf(m.Saddr, m.Daddr, m.Sport, m.Dport)
-		d := flowtable.Dev{Dif: ifc.Dif, Sdif: ifc.Sdif, Accept: l.view.TCPL3mdevAccept}
-		_, sock := l.view.VRFs[ifc.VRF].UDP.LookupSock(b.sums[i].Hash(m.Dport), &k, d, l.now)
-		if int(sock) < len(l.st.worker) { // else opened since this burst began
-			b.socks[i] = sock
-		}
-		b.looked[i] = true
 	}
 }
 
