@@ -132,7 +132,7 @@ func (l *Lcore) udpEarly(p *pkt) bool {
 		if !l.view.McastMember(p.q.Dif, &p.q) {
 			return false
 		}
-		p.sock = l.view.McastEarly(&p.q).Sock
+		p.sock = l.view.McastEarly(l.program(p)).Sock
 	case l.view.MatchExact:
 		if p.b.looked[p.frame] {
 			p.probed = true

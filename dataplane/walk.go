@@ -179,6 +179,9 @@ func (l *Lcore) routeInput(p *pkt) bool {
 		}
 		return l.dropUncounted(p, mib.IPInNoRoutes)
 	case demux.RouteForward:
+		if p.m.PktType != packet.Host { // ip_forward, ip6_forward
+			return l.drop(p, mib.NotSpecified)
+		}
 		return l.finish(p, mib.Forward)
 	case demux.RouteMartianSource:
 		return l.drop(p, mib.IPInvalidSource)
