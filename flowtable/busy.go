@@ -49,8 +49,8 @@ func (x *search) block(port, n, stride uint32) (mask uint64) {
 // block4 reads the ports' home lines once each: consecutive ports lie in
 // consecutive lines.
 func (x *search) block4(g *geom, port, n uint32) (mask uint64) {
-	li := g.home(x.sum.Hash(uint16(port)))
-	last := g.home(x.sum.Hash(uint16(port + n - 1)))
+	li := g.home(x.hash(port))
+	last := g.home(x.hash(port + n - 1))
 	for {
 		l := &g.lines[li]
 		w := atomic.LoadUint64(&l[0])
@@ -105,7 +105,7 @@ func (x *search) block6(g *geom, port, n, stride uint32) (mask uint64) {
 	var rec [blockPorts]uint32
 	recs, many := x.sd.recs, 0
 	for j := uint32(0); j < n; j += stride {
-		h := x.sum.Hash(uint16(port + j))
+		h := x.hash(port + j)
 		l := &g.lines[g.home(h)]
 		tags := spread(tag6(h))
 		m, at := zeros16(atomic.LoadUint64(&l[1])^tags), 0

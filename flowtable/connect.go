@@ -47,7 +47,7 @@ type Connected struct {
 type search struct {
 	s    *Space
 	c    *Connect
-	sum  Sum
+	h0   uint32 // hash of port 0: a candidate's is h0 + port
 	key  Key
 	dev  Dev
 	now  int64
@@ -67,7 +67,7 @@ type search struct {
 // peer. Errors: ErrAddrNotAvail and those of Insert but ErrExist.
 func (s *Space) Connect(p *Ports, c *Connect, now int64) (Connected, error) {
 	x := search{s: s, c: c, now: now,
-		sum: s.t.cfg.Hasher.Sum(s.seed, c.Laddr, c.Faddr, c.Fport),
+		h0:  s.t.cfg.Hasher.Sum(s.seed, c.Laddr, c.Faddr, c.Fport).Hash(0),
 		key: Key{Laddr: c.Laddr, Faddr: c.Faddr, Fport: c.Fport},
 		dev: Dev{Dif: c.Flow.Bdi, Sdif: c.Master, Accept: c.Accept}}
 	x.addr, _, x.is4 = x.key.split4()
@@ -80,6 +80,9 @@ func (s *Space) Connect(p *Ports, c *Connect, now int64) (Connected, error) {
 	}
 	return x.out, x.scan(p)
 }
+
+// hash is that of a candidate port.
+func (x *search) hash(port uint32) uint32 { return x.h0 + port }
 
 // fixed is the branch for a socket that has its port.
 func (x *search) fixed() error {
@@ -101,7 +104,7 @@ func (x *search) take(port uint16, fixed bool) (bool, error) {
 			return recycled
 		}
 	}
-	r, err := x.s.insert(x.sum.Hash(port), &x.key, x.c.Flow, x.now, x.dev, reuse)
+	r, err := x.s.insert(x.hash(uint32(port)), &x.key, x.c.Flow, x.now, x.dev, reuse)
 	if err == ErrExist {
 		return false, nil
 	}
@@ -221,7 +224,7 @@ func (x *search) geometry() {
 // with this port is there and cannot be reused. A TIME_WAIT entry is not busy
 // yet.
 func (x *search) busy(port uint16) bool {
-	h := x.sum.Hash(port)
+	h := x.hash(uint32(port))
 	x.key.Lport = port
 	r := x.s.Lookup(h, &x.key, x.dev, x.now)
 	if r == 0 {
@@ -234,7 +237,7 @@ func (x *search) busy(port uint16) bool {
 // taken decides the usual case of busy in a few nanoseconds: an ESTABLISHED
 // flow without a deadline has the port. Where it says false, busy decides.
 func (x *search) taken(port uint16) (yes bool) {
-	h, g := x.sum.Hash(port), x.g
+	h, g := x.hash(uint32(port)), x.g
 	if g == nil {
 		if g = x.sd.at(h); g == nil {
 			return false

@@ -13,8 +13,9 @@ type Secret [16]byte
 // the candidate port. H without the port is multilinear over 32-bit words,
 // (k0 + sum k_i*w_i mod 2^64) >> 32, which is universal for random k (Thorup,
 // "High Speed Hashing for Integers and Strings", 2015) and lets the hash for
-// the wildcard local address be derived by subtracting the laddr terms. It is
-// no PRF: see docs/hash.md for what an attacker can and cannot do.
+// the wildcard local address be derived by subtracting the laddr terms; then a
+// fixed bijection, which keeps that (Sum.Hash). It is no PRF: see docs/hash.md
+// for what an attacker can and cannot do.
 //
 // Immutable after NewHasher; safe for any number of threads.
 type Hasher struct {
@@ -65,8 +66,18 @@ func (h *Hasher) Seed(name string) Seed {
 // Sum is the 64-bit hash state of a tuple without its local port.
 type Sum uint64
 
-// Hash adds the local port: two additions and a shift per candidate port.
-func (s Sum) Hash(lport uint16) uint32 { return uint32(s>>32) + uint32(lport) }
+// Hash finishes the sum and adds the local port; a candidate port costs one
+// addition once Hash(0) is known. Finishing is a bijection of the sum's upper
+// half. Without it sequential peers would fall into buckets as an arithmetic
+// progression does: for most secrets more evenly than at random, for some far
+// less.
+func (s Sum) Hash(lport uint16) uint32 {
+	a := uint32(s >> 32)
+	a ^= a >> 16
+	a *= 0x9e3779b1
+	a ^= a >> 15
+	return a + uint32(lport)
+}
 
 // Sum hashes everything but the local port of a flow in the VRF of seed.
 // fport is a host-order number. laddr and faddr are of one family.
