@@ -71,6 +71,14 @@ func reason(o *Outcome, v *Verdict) string {
 	switch v.Reason {
 	case mib.NoVRF, mib.TableFull, mib.ReqQFull:
 		return ""
+	case mib.UDPCsum: // udpv6_rcv: the reason found before the checksum stays
+		if slices.Contains(o.Reasons, "NO_SOCKET") {
+			return ""
+		}
+	case mib.IPInNoRoutes: // ip6_protocol_deliver_rcu: the group's members want other sources
+		if slices.Contains(o.Reasons, "IP_INADDRERRORS") {
+			return ""
+		}
 	}
 	return "the kernel's drop reason is " + strings.Join(o.Reasons, ", ")
 }
@@ -90,12 +98,17 @@ func (c *comparer) sockets(m *packet.Meta, o *Outcome, v *Verdict) string {
 	if v.Verdict != mib.Deliver {
 		socks = nil
 	}
-	return c.choice(o.names(Data), &Verdict{Socks: socks, By: v.By, Group: v.Group, Any: v.Any, Wild: v.Wild}, flowText(m, v.Wild))
+	return c.choice(o.names(Data), &Verdict{Socks: socks, By: v.By, Group: v.Group, Any: v.Any, Wild: v.Wild, CPU: v.CPU}, flowText(m, v.Wild))
 }
 
 // icmp compares who is told of an ICMP error.
 func (c *comparer) icmp(m *packet.Meta, o *Outcome, v *Verdict) string {
-	if f := c.flows[v.About]; f != nil && f.theirs == "" && len(o.names(Error)) == 0 {
+	f := c.flows[v.About]
+	if f != nil && f.lost {
+		c.Unsure++
+		return ""
+	}
+	if f != nil && f.theirs == "" && len(o.names(Error)) == 0 {
 		return "" // a request that no application knows of yet
 	} else if f != nil && f.theirs != "" {
 		v = &Verdict{Socks: []string{f.theirs}}
@@ -129,6 +142,9 @@ func (c *comparer) choice(theirs []string, v *Verdict, flow string) string {
 		return fmt.Sprintf("the kernel gives it to %s, not to one of %s", list(theirs), list(v.Any))
 	}
 	key := fmt.Sprintf("%d %s %s", v.Group, v.By, flow)
+	if v.By == demux.ByCPU {
+		key += fmt.Sprintf(" on CPU %d", v.CPU)
+	}
 	if was, ok := c.stable[key]; ok && was != theirs[0] {
 		return fmt.Sprintf("the kernel gives flow %s first to %s, then to %s", flow, was, theirs[0])
 	}

@@ -42,6 +42,7 @@ type Verdict struct {
 	// By says how a group chose Socks[0]; Group is 1 + its index. Any are the
 	// members that another secret would have let it choose.
 	By    demux.By
+	CPU   int
 	Group uint32
 	Any   []string
 	// Peers are the members of the group of Socks[0] that packets can choose.
@@ -196,7 +197,7 @@ func (g *Engine) Open(s *Socket, local netip.AddrPort) (*Refusal, error) {
 		}
 		if s.Bind.IsValid() {
 			sp.Bind = netip.AddrPortFrom(s.Bind.Addr(), local.Port())
-		} else if s.Connect.IsValid() {
+		} else if s.Connect.IsValid() && local.Port() != 0 {
 			sp.Bind = netip.AddrPortFrom(wildcard(s.Family), local.Port())
 		}
 	}

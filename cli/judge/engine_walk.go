@@ -23,7 +23,7 @@ func (g *Engine) Send(f *packet.Frame) *Verdict {
 	b.Frames[0].TS = g.clock
 	g.l.Walk(b, 0)
 	d := b.Dec[0]
-	v := &Verdict{Verdict: d.Verdict, Reason: d.Reason, Punt: d.Punt, Path: d.Path}
+	v := &Verdict{Verdict: d.Verdict, Reason: d.Reason, Punt: d.Punt, Path: d.Path, CPU: int(f.CPU)}
 	if m := &b.Metas[0]; m.Has(packet.ICMPError) {
 		if e, ok := packet.Embedded(f.Data, m); ok {
 			v.About = newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport))

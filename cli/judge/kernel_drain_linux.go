@@ -89,6 +89,12 @@ func (k *Kernel) takeUDP(s *ksock, events uint32, o *Outcome) error {
 
 // accept4 takes every connection of a listener.
 func (k *Kernel) accept4(s *ksock, o *Outcome) error {
+	if s.spec.UID != 0 { // accept gives the connection to whoever calls it
+		if _, err := unix.SetfsuidRetUid(int(s.spec.UID)); err != nil {
+			return fmt.Errorf("accept: %w", err)
+		}
+		defer unix.SetfsuidRetUid(0) //nolint:errcheck // this thread's own user before
+	}
 	for {
 		fd, sa, err := unix.Accept4(s.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch {

@@ -21,7 +21,7 @@ func (k *Kernel) Send(f *packet.Frame, m *packet.Meta) (*Outcome, error) {
 	if int(f.Port) >= len(k.ports) {
 		return nil, fmt.Errorf("frame of port %d: there is none", f.Port)
 	}
-	data := k.translate(k.ethernet(f, m), m)
+	data := k.translate(f, k.ethernet(f, m), m)
 	if err := k.OnCPU(int(f.CPU)); err != nil {
 		return nil, err
 	}

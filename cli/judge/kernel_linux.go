@@ -28,6 +28,7 @@ type Kernel struct {
 	socks      map[string]*ksock
 	fds        map[int]*ksock
 	flows      map[flowKey]*tcpFlow
+	hungUp     map[uint16]bool // local ports of connections that the application closed
 	mib        *mibReader
 	base       [mib.NCounters]uint64 // counters before the next frame
 	lookups    *ruleProgram
@@ -53,7 +54,7 @@ const markerTimeout = 20 * time.Second
 // thread in the one with the sockets. Close it on the same thread.
 func NewKernel(n *Net) (*Kernel, error) {
 	k := &Kernel{net: n, ifaces: map[string]*iface{}, socks: map[string]*ksock{}, fds: map[int]*ksock{},
-		flows: map[flowKey]*tcpFlow{}, host: netns.None(), peer: netns.None(), wire: -1, marker: -1, epoll: -1, cpu: -1,
+		flows: map[flowKey]*tcpFlow{}, hungUp: map[uint16]bool{}, host: netns.None(), peer: netns.None(), wire: -1, marker: -1, epoll: -1, cpu: -1,
 		buf: make([]byte, 1<<17)}
 	if err := k.open(); err != nil {
 		k.Close()

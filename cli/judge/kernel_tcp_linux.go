@@ -44,44 +44,39 @@ func (k *Kernel) noteSent(m *packet.Meta) {
 }
 
 // translate rewrites the numbers of a TCP segment, or of the segment that an
-// ICMP error quotes, to those of the kernel's connection. data is Ethernet;
-// checksums stay as right or as wrong as they were.
-func (k *Kernel) translate(data []byte, m *packet.Meta) []byte {
+// ICMP error quotes, to those of the kernel's connection. data is f as
+// Ethernet; checksums stay as right or as wrong as they were.
+func (k *Kernel) translate(f *packet.Frame, data []byte, m *packet.Meta) []byte {
 	l4 := 14 + tagBytes(data) + int(m.L4) - int(m.L3)
 	switch {
 	case m.Has(packet.HasTCP|packet.HasPorts) && !m.Has(packet.Fragment) && l4+20 <= len(data):
-		f := k.flows[keyOfMeta(m)]
-		if f == nil || m.TCPFlags&packet.SYN != 0 {
+		c := k.flows[keyOfMeta(m)]
+		if c == nil || m.TCPFlags&packet.SYN != 0 {
 			return data
 		}
-		if f.opened {
-			f.opened, f.delta = false, openISN+1-m.Seq
+		if c.opened {
+			c.opened, c.delta = false, openISN+1-m.Seq
 		}
-		patch32(data, l4+4, l4+16, m.Seq+f.delta)
+		patch32(data, l4+4, l4+16, m.Seq+c.delta)
 		if m.TCPFlags&packet.ACK != 0 {
-			patch32(data, l4+8, l4+16, f.next)
+			patch32(data, l4+8, l4+16, c.next)
 		}
 	case m.Has(packet.ICMPError) && l4+8 < len(data):
-		k.translateQuoted(data, l4, m)
+		if e, ok := packet.Embedded(f.Data, m); ok && e.Proto == demux.TCP {
+			k.translateQuoted(data, l4, m.IPVer, newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport)))
+		}
 	}
 	return data
 }
 
 // translateQuoted gives the segment quoted in an ICMP error the sequence that
 // the kernel would have sent last.
-func (k *Kernel) translateQuoted(data []byte, l4 int, m *packet.Meta) {
-	e, ok := packet.Embedded(data[l4-int(m.L4-m.L3):], &packet.Meta{L3: 0, L4: m.L4 - m.L3, IPVer: m.IPVer, L3Len: m.L3Len,
-		L4Len: m.L4Len, Proto: m.Proto, Flags: m.Flags, ICMPType: m.ICMPType, ICMPCode: m.ICMPCode})
-	if !ok || e.Proto != demux.TCP {
-		return
-	}
-	f := k.flows[newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport))]
-	inner := l4 + 8
+func (k *Kernel) translateQuoted(data []byte, l4 int, ver uint8, key flowKey) {
 	head := 40
-	if m.IPVer == 4 {
-		head = int(data[inner]&15) * 4
+	if ver == 4 {
+		head = int(data[l4+8]&15) * 4
 	}
-	if at := inner + head + 4; f != nil && at+4 <= len(data) {
+	if at, f := l4+8+head+4, k.flows[key]; f != nil && at+4 <= len(data) {
 		patch32(data, at, l4+2, f.next)
 	}
 }
@@ -215,6 +210,7 @@ func (k *Kernel) Hangup(h *Hangup) error {
 		if s.child && s.key == key {
 			delete(k.fds, fd)
 			unix.Close(fd)
+			k.hungUp[key.local.Port()] = true
 			if err := k.flush(k.ports[0]); err != nil {
 				return err
 			}
@@ -222,4 +218,15 @@ func (k *Kernel) Hangup(h *Hangup) error {
 		}
 	}
 	return nil // no connection came of it
+}
+
+// holdsPort reports whether a connection that was accepted still holds a local
+// port, which bind() respects after its listener is gone.
+func (k *Kernel) holdsPort(port uint16) bool {
+	for _, s := range k.fds {
+		if s.child && s.key.local.Port() == port {
+			return true
+		}
+	}
+	return k.hungUp[port]
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"edemux/dataplane/packet"
+	"edemux/demux"
+
+	"golang.org/x/sys/unix"
 )
 
 // Scenario is a trial that can be repeated.
@@ -28,9 +31,13 @@ type Trial struct {
 	c       *comparer
 	net     Net
 	num     uint64
-	Frames  int // compared
-	Outcome *Outcome
+	Frames  int      // compared
+	Outcome *Outcome // of the last frame
 	Verdict *Verdict
+	Refused *Refusal // by the kernel, in the last step that opened or changed a socket
+	// OwnPorts lets the engine choose local ports by itself instead of
+	// following the kernel: for trials in which the choice does not matter.
+	OwnPorts bool
 }
 
 // NewTrial makes the namespaces and the engine.
@@ -165,17 +172,40 @@ func (t *Trial) open(s *Socket) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	t.Refused = theirs
 	var local netip.AddrPort
 	if theirs == nil {
 		if local, err = t.k.LocalOf(s.Name); err != nil {
 			return "", err
 		}
+		if t.OwnPorts {
+			local = netip.AddrPortFrom(local.Addr(), s.Bind.Port())
+		}
+	}
+	if theirs != nil && s.Connect.IsValid() {
+		again := *s
+		again.Laddr = t.laddr(s, s.Connect.Addr())
+		s = &again
 	}
 	ours, err := t.g.Open(s, local)
 	if err != nil {
 		return "", err
 	}
+	if theirs != nil && ours == nil && theirs.Errno == unix.EADDRINUSE && s.Proto == demux.TCP && t.k.holdsPort(s.Bind.Port()) {
+		t.c.Unsure++ // a connection keeps its port; the engine's flows are no sockets
+		return "", t.g.CloseSocket(s.Name)
+	}
 	return refusals(ours, theirs), nil
+}
+
+// laddr is the address that a route would give a socket that connects to to:
+// what the kernel chose, else what it would have chosen.
+func (t *Trial) laddr(s *Socket, to netip.Addr) netip.Addr {
+	if s.Laddr.IsValid() {
+		return s.Laddr
+	}
+	a, _ := HostAddr(&t.net.VRFs[t.k.vrfOfDev(s.Dev)], to.Unmap().Is4())
+	return a
 }
 
 func (t *Trial) connect(c *Connect) (string, error) {
@@ -183,7 +213,8 @@ func (t *Trial) connect(c *Connect) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	laddr := c.Laddr
+	t.Refused = theirs
+	laddr := t.laddr(t.k.socks[c.Socket].spec, c.To.Addr())
 	if theirs == nil {
 		local, err := t.k.LocalOf(c.Socket)
 		if err != nil {
@@ -203,6 +234,7 @@ func (t *Trial) both(name, asm string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	t.Refused = theirs
 	ours, err := t.g.Attach(name, asm)
 	if err != nil {
 		return "", err
