@@ -48,13 +48,14 @@ func RunPipeline(o Pipeline) (*PipelineRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	frames := framesOf(bytes)
 	e, err := pipelineEngine(g, o.Sink)
 	if err != nil {
 		return nil, err
 	}
 	sources := make([]*memorySource, o.Lcores)
 	for i := range sources {
-		sources[i] = &memorySource{frames: bytes, at: i * len(bytes) / o.Lcores}
+		sources[i] = &memorySource{frames: frames, at: i * len(frames) / o.Lcores}
 	}
 	lcores := make([]*dataplane.Lcore, o.Lcores)
 	for i := range lcores {
@@ -147,23 +148,28 @@ func tableSize(flows int) uint32 {
 	return n
 }
 
-// memorySource repeats frames held in memory.
+// memorySource repeats frames held in memory, which it hands over where they
+// lie, as a port hands over its ring.
 type memorySource struct {
-	frames [][]byte
+	frames []packet.Frame
 	at     int
 }
 
-// fill puts the next burst into b, as a port would.
-func (s *memorySource) fill(b *dataplane.Burst) {
-	for i := range b.Frames {
-		d := s.frames[s.at]
-		f := &b.Frames[i]
-		f.Data, f.WireLen, f.Link = d, uint32(len(d)), packet.LinkEthernet
-		if s.at++; s.at == len(s.frames) {
-			s.at = 0
-		}
+func framesOf(bytes [][]byte) []packet.Frame {
+	all := make([]packet.Frame, len(bytes))
+	for i, d := range bytes {
+		all[i] = packet.Frame{Data: d, WireLen: uint32(len(d)), Link: packet.LinkEthernet}
 	}
-	b.N = len(b.Frames)
+	return all
+}
+
+// fill puts the next burst into b.
+func (s *memorySource) fill(b *dataplane.Burst) {
+	n := min(dataplane.BurstMax, len(s.frames)-s.at)
+	b.N, b.Frames = n, s.frames[s.at:s.at+n]
+	if s.at += n; s.at == len(s.frames) {
+		s.at = 0
+	}
 }
 
 // poll runs the lcores for a while and returns how many packets they took. The
@@ -181,8 +187,8 @@ func poll(lcores []*dataplane.Lcore, sources []*memorySource, d time.Duration) (
 				for range 256 {
 					sources[i].fill(b)
 					l.Walk(b, now)
+					counts[i] += uint64(b.N)
 				}
-				counts[i] += 256 * dataplane.BurstMax
 			}
 		})
 	}
