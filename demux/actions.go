@@ -108,7 +108,9 @@ func connectLocal(s *Sock, to, route netip.Addr) (flowtable.Addr, syscall.Errno,
 	case s.Flags&IsV6 != 0 && mapped && s.Flags&V6Only != 0:
 		return flowtable.Addr{}, syscall.ENETUNREACH, "IPv6 only"
 	case s.Flags&IsV6 != 0 && !mapped && s.Laddr.Is4():
-		return flowtable.Addr{}, syscall.ENETUNREACH, "bound to a v4-mapped address"
+		return flowtable.Addr{}, syscall.EAFNOSUPPORT, "bound to a v4-mapped address"
+	case isLoopback4(s.Laddr) && mapped && !isLoopback4(addrOf(to)):
+		return flowtable.Addr{}, syscall.EINVAL, "bound to a loopback address"
 	case !s.wild():
 		return s.Laddr, 0, ""
 	case !route.IsValid() || addrOf(route).Is4() != mapped:
@@ -116,6 +118,9 @@ func connectLocal(s *Sock, to, route netip.Addr) (flowtable.Addr, syscall.Errno,
 	}
 	return addrOf(route), 0, ""
 }
+
+// isLoopback4 reports whether a is in 127.0.0.0/8.
+func isLoopback4(a flowtable.Addr) bool { return a.Is4() && a.As4()>>24 == 127 }
 
 func (b *Builder) connectUDP(id SockID, local, to flowtable.Addr, fport uint16) {
 	s := b.mut(id)
@@ -208,7 +213,9 @@ func (b *Builder) connectTCP(id SockID, k flowtable.Key, fail func(syscall.Errno
 }
 
 // Join adds a multicast membership: IP_ADD_MEMBERSHIP, or with sources
-// IP_ADD_SOURCE_MEMBERSHIP, and the IPv6 twins.
+// IP_ADD_SOURCE_MEMBERSHIP, and the IPv6 twins. Sources are added to those of
+// an earlier call, and turn a membership for any source into one for these
+// (ip_mc_source).
 func (b *Builder) Join(id SockID, j Join) error {
 	s := b.sock(id)
 	fail := func(e syscall.Errno, with string) error {
@@ -226,16 +233,29 @@ func (b *Builder) Join(id SockID, j Join) error {
 	if old == nil {
 		old = &Info{Name: b.Name(id)}
 	}
-	for _, o := range old.Joins {
-		if o.Group == j.Group && o.Ifindex == j.Ifindex {
-			return fail(syscall.EADDRINUSE, "joined already")
-		}
-	}
 	info := *old // Views hold the old one
-	info.Joins = append(slices.Clone(old.Joins), Join{j.Group, j.Ifindex, slices.Clone(j.Include)})
+	info.Joins = slices.Clone(old.Joins)
+	at := slices.IndexFunc(old.Joins, func(o Join) bool { return o.Group == j.Group && o.Ifindex == j.Ifindex })
+	if at < 0 {
+		at = len(info.Joins)
+		info.Joins = append(info.Joins, Join{Group: j.Group, Ifindex: j.Ifindex})
+	} else if len(j.Include) == 0 {
+		return fail(syscall.EADDRINUSE, "joined already")
+	}
+	m := &info.Joins[at]
+	m.Include = slices.Clone(m.Include)
+	for _, src := range j.Include {
+		if slices.Contains(m.Include, src) {
+			return fail(syscall.EADDRNOTAVAIL, "the source is there already")
+		}
+		m.Include = append(m.Include, src)
+	}
+	if at < len(old.Joins) {
+		b.countJoin(&old.Joins[at], -1)
+	}
+	b.countJoin(m, 1)
 	*b.infos.mut(id, b.epoch) = &info
 	b.mut(id).Flags |= HasJoins
-	b.countJoin(&j, 1)
 	return nil
 }
 

@@ -179,7 +179,9 @@ func (v *View) sourceAllowed(id SockID, s *Sock, q *Query) bool {
 			return len(j.Include) == 0 || slices.Contains(j.Include, q.Saddr)
 		}
 	}
-	return s.Flags&McastNotAll == 0
+	// inet6_create leaves IP_MULTICAST_ALL off: an AF_INET6 socket gets IPv4
+	// groups by membership only.
+	return s.Flags&McastNotAll == 0 && (q.V6 || s.Flags&IsV6 == 0)
 }
 
 // allHosts is joined on every interface.

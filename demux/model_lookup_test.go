@@ -234,7 +234,7 @@ func (m *model) mcastMatch(s *mSock, q *Query) bool {
 			return len(j.Include) == 0 || slices.Contains(j.Include, q.Saddr)
 		}
 	}
-	return true
+	return q.V6 || !s.v6 // IP_MULTICAST_ALL is off in AF_INET6 sockets
 }
 
 func (m *model) mcast(q *Query) (ids []SockID) {

@@ -46,9 +46,9 @@ func (v *View) RouteInput(q *Query) RouteType {
 		return RouteMartianSource
 	case d == lbcast || s == 0 && d == 0:
 		return RouteBroadcast
-	case s>>24 == 0:
+	case s == 0:
 		return RouteMartianSource
-	case d>>24 == 0:
+	case d == 0:
 		return RouteMartianDest
 	case (d>>24 == 127 || s>>24 == 127) && !v.loopbackOK(vrf, q, d>>24 == 127):
 		return RouteLocalnet
@@ -68,7 +68,7 @@ func (v *View) mcastInput4(vrf *VRF, q *Query) RouteType {
 		return RouteMartianSource
 	case s>>24 == 127 && !v.loopbackOK(vrf, q, false):
 		return RouteLocalnet
-	case s>>24 == 0 && d>>8 != 0xe00000: // 224.0.0.0/24 may come from 0.0.0.0/8
+	case s == 0 && d>>8 != 0xe00000: // 224.0.0.0/24 may come from 0.0.0.0
 		return RouteMartianSource
 	}
 	return RouteMulticast

@@ -18,8 +18,8 @@ func TestSkLookup(t *testing.T) {
 	b := newTestBuilder()
 	for _, s := range []string{
 		"srv tcp 127.0.0.1:7007", "a tcp 127.0.0.2:7008", "six tcp [::1]:7009", "mapped tcp [::ffff:127.0.0.2]:7010",
-		"u udp 127.0.0.1:7007", "ua udp 127.0.0.2:7008", "uc udp 127.0.0.3:7008 connect=10.0.0.9:9",
-		"g0 udp 127.0.0.2:7011 reuseport", "g1 udp 127.0.0.2:7011 reuseport", "gc udp 127.0.0.2:7011 reuseport connect=10.0.0.9:1",
+		"u udp 127.0.0.1:7007", "ua udp 127.0.0.2:7008", "uc udp 127.0.0.3:7008 connect=127.0.0.9:9",
+		"g0 udp 127.0.0.2:7011 reuseport", "g1 udp 127.0.0.2:7011 reuseport", "gc udp 127.0.0.2:7011 reuseport connect=127.0.0.9:1",
 	} {
 		mustAdd(t, b, s)
 	}
@@ -64,7 +64,7 @@ func TestSkLookup(t *testing.T) {
 
 	// The connected exact match comes before rules.
 	require.NoError(t, b.SetRules([]Rule{rule("ua", 7008, 7008, "")}))
-	q := udpq(b, "10.0.0.9:9", "127.0.0.3:7008")
+	q := udpq(b, "127.0.0.9:9", "127.0.0.3:7008")
 	require.Equal(t, b.Lookup("uc"), b.Publish().UDPLookup(q).Sock)
 }
 

@@ -173,7 +173,7 @@ func (w *twin) connect(s *mSock) {
 	remote := netip.AddrPortFrom(netip.MustParseAddr(to), 9000+uint16(i))
 	err := w.b.Connect(s.id, remote, netip.MustParseAddr(from))
 	w.note("connect %d %v: %v", s.id, remote, err)
-	if errors.Is(err, syscall.ENETUNREACH) {
+	if errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EAFNOSUPPORT) {
 		return
 	}
 	require.NoError(w.t, err)

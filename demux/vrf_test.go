@@ -190,9 +190,10 @@ var routeCases = []struct {
 	{"eth0", "10.0.0.9", "203.0.113.1", RouteNone},
 	{"eth0", "224.0.0.1", "10.0.0.1", RouteMartianSource},
 	{"eth0", "255.255.255.255", "10.0.0.1", RouteMartianSource},
-	{"eth0", "0.1.2.3", "10.0.0.1", RouteMartianSource},
+	{"eth0", "0.1.2.3", "10.0.0.1", RouteLocal}, // ipv4_is_zeronet is 0.0.0.0 alone
 	{"eth0", "0.0.0.0", "10.0.0.1", RouteMartianSource},
-	{"eth0", "10.0.0.9", "0.1.2.3", RouteMartianDest},
+	{"eth0", "10.0.0.9", "0.1.2.3", RouteNone},
+	{"eth0", "10.0.0.9", "0.0.0.0", RouteMartianDest},
 	{"eth0", "127.0.0.1", "10.0.0.1", RouteLocalnet},
 	{"eth0", "10.0.0.9", "127.0.0.1", RouteLocalnet},
 	{"lo", "127.0.0.1", "127.0.0.1", RouteNone},
