@@ -2,8 +2,10 @@ package cli
 
 import (
 	"edemux/cli/bench"
+	"edemux/cli/completion"
 	"edemux/cli/gen"
 	"edemux/cli/shell"
+	"edemux/cli/top"
 
 	"github.com/urfave/cli/v2"
 )
@@ -19,6 +21,8 @@ func commands() []*cli.Command {
 		bench.Command(),
 		shell.CtlCommand(),
 		shell.ShellCommand(),
+		top.Command(),
+		completion.Command(),
 		versionCommand(),
 	}
 }

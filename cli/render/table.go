@@ -119,6 +119,11 @@ func (t *table) lines(w []int, width int) (gap int, cuts []int) {
 func (t *table) write(b *strings.Builder, width int) {
 	w := t.widths()
 	gap, cuts := t.lines(w, width)
+	t.writeLines(b, w, gap, cuts)
+}
+
+// writeLines prints the columns as they were cut.
+func (t *table) writeLines(b *strings.Builder, w []int, gap int, cuts []int) {
 	head := make([]string, len(t.cols))
 	for i, c := range t.cols {
 		head[i] = c.name
