@@ -59,7 +59,7 @@ func twinScan(c *Connect, offset uint64, perturb uint32) (tried []uint16) {
 
 func TestConnectOrder(t *testing.T) {
 	r := seed(t)
-	for range 200 {
+	for range max(20, 200/raceScale) {
 		s, _ := testSpace(t, Limits{})
 		p := NewPorts(Secret{byte(r.IntN(256))})
 		c := peers()[r.IntN(2)]
@@ -234,7 +234,7 @@ func TestConnectDeterministic(t *testing.T) {
 // TestConnectStepWidth: a scan with any step meets every port of a parity.
 func TestConnectStepWidth(t *testing.T) {
 	p := NewPorts(Secret{3})
-	for width := uint32(1); width < 40; width++ {
+	for width := uint32(1); width < 40; width += uint32(raceScale) {
 		s, _ := testSpace(t, Limits{})
 		c := peers()[0]
 		c.Low, c.High, c.StepWidth = 2000, 2063, width
@@ -286,7 +286,8 @@ func TestConnectConcurrent(t *testing.T) {
 	for _, c := range peers() {
 		s, _ := testSpace(t, Limits{})
 		p := NewPorts(Secret{5})
-		c.Low, c.High = 10000, 13999
+		ports := 4000 / raceScale
+		c.Low, c.High = 10000, uint16(9999+ports)
 		var owner [1 << 16]atomic.Int32
 		var wg, looking sync.WaitGroup
 		var stop atomic.Bool
@@ -296,7 +297,7 @@ func TestConnectConcurrent(t *testing.T) {
 			rd := s.t.Reader()
 			defer rd.Close()
 			for r := rand.New(rand.NewPCG(1, 1)); !stop.Load(); rd.Quiescent() {
-				k := c.at(uint16(10000 + r.IntN(4000)))
+				k := c.at(uint16(10000 + r.IntN(ports)))
 				was := owner[k.Lport].Load()
 				if got := s.Lookup(s.hash(&k), &k, Dev{}, 1); was != 0 && got == 0 {
 					t.Error("a connected flow is missing")
@@ -310,7 +311,7 @@ func TestConnectConcurrent(t *testing.T) {
 				defer wg.Done()
 				c := c
 				c.Flow.Sock = uint32(w + 1)
-				for n := 0; n < 1000; {
+				for n := 0; n < ports/4; {
 					out, err := s.Connect(p, &c, 1)
 					if err == ErrContended {
 						continue
@@ -330,7 +331,7 @@ func TestConnectConcurrent(t *testing.T) {
 		wg.Wait()
 		stop.Store(true)
 		looking.Wait()
-		equal(t, 4000, s.Len())
+		equal(t, ports, s.Len())
 	}
 }
 

@@ -51,19 +51,14 @@ func testSecret(r *rand.Rand) (s Secret) {
 // families and across the wrap.
 func TestHashAdditive(t *testing.T) {
 	r := seed(t)
-	wraps := 0
-	for i := range 200_000 {
+	for i := range 200_000 / raceScale {
 		hs := NewHasher(testSecret(r))
 		l, f := randAddr(r, i%2 == 0), randAddr(r, i%2 == 0)
 		sum := hs.Sum(hs.Seed("red"), l, f, uint16(r.Uint32()))
 		p := uint16(r.Uint32())
 		equal(t, sum.Hash(0)+uint32(p), sum.Hash(p))
 		equal(t, sum.Hash(65535), sum.Hash(0)+65535)
-		if sum.Hash(65535) < sum.Hash(0) {
-			wraps++
-		}
 	}
-	equal(t, true, wraps > 0, "no hash wrapped")
 }
 
 // TestHashWrap finds sums whose ports wrap around 2^32 and uses them: buckets
@@ -100,7 +95,7 @@ func TestHashWrap(t *testing.T) {
 // secret changes the hash.
 func TestHashEveryBit(t *testing.T) {
 	r := seed(t)
-	for range 300 {
+	for range max(3, 300/raceScale) {
 		sec := testSecret(r)
 		hs := NewHasher(sec)
 		sd := hs.Seed("red")
@@ -135,7 +130,7 @@ func TestHashEveryBit(t *testing.T) {
 // does not depend on the local address.
 func TestHashWild(t *testing.T) {
 	r := seed(t)
-	for i := range 100_000 {
+	for i := range 100_000 / raceScale {
 		hs := NewHasher(testSecret(r))
 		v6 := i%2 == 0
 		l, f, q := randAddr(r, v6), randAddr(r, v6), uint16(r.Uint32())
@@ -161,7 +156,7 @@ func TestHashDistribution(t *testing.T) {
 	const n, bound = 1 << 20, 50
 	r := seed(t)
 	hashes := make([]uint32, n)
-	for range 3 {
+	for range max(1, 3/raceScale) {
 		hs := NewHasher(testSecret(r))
 		sd := hs.Seed("default")
 		l4, l6 := V4(r.Uint32()), randAddr(r, true)

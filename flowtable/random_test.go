@@ -252,7 +252,7 @@ func TestTwin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := seed(t)
-			for range 6 {
+			for range max(1, 6/raceScale) {
 				lim := Limits{TimeWait: uint64(r.IntN(2) * 5)}
 				o := newOps(t, cfg, lim, []int{8, 50, 300, 2000}[r.IntN(4)], r.IntN)
 				for range 5000 {

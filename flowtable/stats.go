@@ -34,7 +34,7 @@ type FamilyStats struct {
 	Overflow uint64 // most overflow lines ever in use at this size
 	Bytes    uint64 // memory in use, both sizes while growing
 	Pages    string // of the home lines: "4k", "2M" or "heap"
-	Growing  bool
+	Growing  bool    // decided, under way or allocating
 	Moved    float64 // share of the lines moved while growing
 }
 
@@ -109,8 +109,8 @@ func (sd *side) stats() (f FamilyStats) {
 			f.Bytes += 8 * uint64(sd.recPool.high())
 		}
 	}
-	f.Growing = g.next.Load() != nil
-	if f.Growing {
+	f.Growing = sd.growing.Load()
+	if g.next.Load() != nil {
 		f.Moved = float64(g.moved.Load()) / float64(g.main)
 	}
 	for ; g != nil; g = g.next.Load() {
