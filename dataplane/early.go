@@ -129,9 +129,6 @@ func (l *Lcore) tcpEarly(p *pkt) bool {
 func (l *Lcore) udpEarly(p *pkt) bool {
 	switch {
 	case p.m.PktType == packet.Multicast:
-		if !l.view.McastMember(p.q.Dif, &p.q) {
-			return false
-		}
 		p.sock = l.view.McastEarly(l.program(p)).Sock
 	case l.view.MatchExact:
 		if p.b.looked[p.frame] {

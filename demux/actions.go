@@ -202,7 +202,6 @@ func (b *Builder) connectTCP(id SockID, k flowtable.Key, fail func(syscall.Errno
 	if in != 0 {
 		return fail(syscall.EADDRNOTAVAIL, "socket "+b.Name(in))
 	}
-	b.leave(id)
 	b.bound.remove(&b.socks, id, b.socks.at(id), b.epoch)
 	s = b.mut(id)
 	s.Laddr, s.Faddr, s.Fport = k.Laddr, k.Faddr, k.Fport
