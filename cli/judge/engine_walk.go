@@ -61,19 +61,13 @@ func (g *Engine) Send(f *packet.Frame) *Verdict {
 // alternatives fills in the members among which a hash may have chosen.
 func (g *Engine) alternatives(v *Verdict, sock demux.SockID, cpu int32) {
 	view := g.e.View()
-	s := view.Sock(sock)
-	if sock == 0 || !s.Alive() {
-		return
-	}
-	if s.Group != 0 {
-		for _, id := range view.Group(int(s.Group - 1)).Members() {
+	if s := view.Sock(sock); sock != 0 && s.Alive() && s.Group != 0 {
+		group := view.Group(int(s.Group - 1))
+		for _, id := range group.Members() {
 			v.Peers = append(v.Peers, view.Name(id))
 		}
-	}
-	if v.By == demux.ByNone && v.Path == demux.PathEarly && !s.Has(demux.Connected) && s.Has(demux.IsUDP) && s.Group != 0 {
-		v.Group = s.Group // a multicast receiver found early stands for its group
-		if view.Group(int(s.Group-1)).Prog == nil {
-			v.By = demux.ByHash
+		if v.By == demux.ByNone && v.Path == demux.PathEarly && s.Flags&(demux.Connected|demux.IsUDP) == demux.IsUDP && group.Prog == nil {
+			v.Group, v.By = s.Group, demux.ByHash // a multicast receiver found early stands for its group
 		}
 	}
 	if v.Group == 0 || v.By == demux.ByProgram || v.By == demux.ByNone {
