@@ -3,9 +3,11 @@ package cli
 import (
 	"edemux/cli/bench"
 	"edemux/cli/completion"
+	"edemux/cli/daemon"
 	"edemux/cli/gen"
 	"edemux/cli/shell"
 	"edemux/cli/top"
+	"edemux/dataplane/dpdk"
 
 	"github.com/urfave/cli/v2"
 )
@@ -19,6 +21,7 @@ func commands() []*cli.Command {
 		exampleCommand(),
 		gen.Command(),
 		bench.Command(),
+		daemon.Command(version, dpdk.Version),
 		shell.CtlCommand(),
 		shell.ShellCommand(),
 		top.Command(),

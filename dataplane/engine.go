@@ -52,12 +52,13 @@ type state struct {
 // Engine ties views, tables, workers and lcores together. Its methods are for
 // control code; edits of the Builder and Publish are serialized by the caller.
 type Engine struct {
-	cfg    Config
-	hasher *flowtable.Hasher
-	state  atomic.Pointer[state]
-	reasm  *reasm.Table
-	reqs   backlogs
-	tw     timeWaits
+	cfg     Config
+	hasher  *flowtable.Hasher
+	state   atomic.Pointer[state]
+	reasm   *reasm.Table
+	reqs    backlogs
+	tw      timeWaits
+	evicted atomic.Uint64
 
 	mu     sync.Mutex
 	lcores []*Lcore
@@ -183,6 +184,7 @@ func (e *Engine) Counters() *Counters {
 		c, _ := l.Snapshot()
 		sum.Add(c)
 	}
+	sum.Flows.Evicted += e.evicted.Load()
 	return sum
 }
 

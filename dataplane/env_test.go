@@ -62,6 +62,7 @@ func newEnv(t testing.TB, o envOptions) *env {
 		for p := range s {
 			tb, err := flowtable.New(flowtable.Config{Name: name, Buckets: 256, Max: 4096, Hasher: v.b.Hasher})
 			require.NoError(t, err)
+			o.limits.OnEvict = func(f flowtable.Flow) { v.e.Evicted(&f) }
 			s[p], err = tb.Space(name, v.b.Hasher.Seed(name), o.limits)
 			require.NoError(t, err)
 			tables = append(tables, tb)

@@ -61,6 +61,19 @@ func (l *Lcore) stored(p *pkt, k *flowtable.Key) (flowtable.Flow, error) {
 	return f, nil
 }
 
+// Evicted takes a flow that its table removed to make room out of the counts it
+// was in. Inserting lcores call it (flowtable.Limits.OnEvict).
+func (e *Engine) Evicted(f *flowtable.Flow) {
+	e.evicted.Add(1)
+	v := e.state.Load().View
+	switch f.State {
+	case flowtable.NewSynRecv:
+		e.reqs.remove(f.Sock, f.Deadline, 0)
+	case flowtable.TimeWait:
+		e.tw.move(&v.VRFs[v.Sock(f.Sock).VRF], f, &flowtable.Flow{}, 0)
+	}
+}
+
 // forget takes an entry that left its table out of the counts it was in.
 func (l *Lcore) forget(f *flowtable.Flow, now int64) {
 	switch f.State {

@@ -332,6 +332,33 @@ func TestFullTablePolicies(t *testing.T) {
 	}
 }
 
+// TestEvictionGivesBacklogBack fills a table of one bucket's neighbourhood with
+// requests: each new one takes the place of the oldest, in the table and in the
+// backlog.
+func TestEvictionGivesBacklogBack(t *testing.T) {
+	v := newEnv(t, envOptions{limits: flowtable.Limits{Flows: 4, Full: flowtable.Evict}})
+	s := listener("web", "0.0.0.0:443")
+	s.Backlog = 6
+	v.add(s)
+	var delivered, full uint64
+	for port := uint16(1); port <= 200; port++ {
+		switch d := v.send(ip(false).TCP(port, 443, packet.SYN).Seq(1, 0)); {
+		case d.Verdict == mib.Deliver:
+			delivered++
+		case d.Reason == mib.TableFull: // nothing to evict near its bucket
+			full++
+		default:
+			t.Fatalf("SYN %d: %s", port, d.Reason)
+		}
+	}
+	c := v.e.Counters()
+	assert.Equal(t, delivered, c.Flows.Created)
+	assert.Equal(t, full, c.Flows.TableFull)
+	assert.Equal(t, delivered-4, c.Flows.Evicted)
+	assert.Zero(t, c.Flows.ReqQFull)
+	v.conserved()
+}
+
 func TestFullRing(t *testing.T) {
 	v := newEnv(t, envOptions{ring: NewRing(4, false)})
 	s := udpSock("dns", "0.0.0.0:53")

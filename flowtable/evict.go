@@ -47,6 +47,9 @@ func (s *Space) evict(sd *side, h uint32, now int64) bool {
 	})
 	if ok {
 		s.t.stat.evicted.Add(1)
+		if s.lim.OnEvict != nil {
+			s.lim.OnEvict(best.Flow)
+		}
 	}
 	return ok
 }

@@ -97,6 +97,9 @@ type Limits struct {
 	Flows    uint64 // most flows, 0: the table's
 	Full     Policy // what Insert does at that number
 	TimeWait uint64 // tcp_max_tw_buckets, 0: no limit
+	// OnEvict is told of each flow that Evict removed, by the thread that
+	// inserts, after the fact. nil: nobody is.
+	OnEvict func(Flow)
 }
 
 // MaxTimeWait is Linux's default for tcp_max_tw_buckets of a table with so

@@ -47,7 +47,7 @@ func (h *Host) makeTables() error {
 var protoNames = [2]string{"tcp", "udp"}
 
 func (h *Host) openSpaces(vrf uint16, v *config.VRF, e *config.Ehash, tables [2]*flowtable.Table) error {
-	limits := flowtable.Limits{Flows: e.Flows, Full: policies[e.Full]}
+	limits := flowtable.Limits{Flows: e.Flows, Full: policies[e.Full], OnEvict: func(f flowtable.Flow) { h.Engine.Evicted(&f) }}
 	var spaces [2]*flowtable.Space
 	for p, t := range tables {
 		s, err := t.Space(v.Name, h.Builder.Hasher.Seed(v.Name), limits)
