@@ -81,5 +81,5 @@ func KeyOf(saddr, daddr Addr, sport, dport uint16) Key {
 
 // Is4 reports whether the flow is IPv4: both addresses are.
 func (k *Key) Is4() bool {
-	return k.Laddr.Hi|k.Faddr.Hi == 0 && (k.Laddr.Lo^mapped|k.Faddr.Lo^mapped)>>32 == 0
+	return k.Laddr.Hi|k.Faddr.Hi == 0 && ((k.Laddr.Lo^mapped)|(k.Faddr.Lo^mapped))>>32 == 0
 }

@@ -27,13 +27,13 @@ func (c *counters) sawDepth(d uint32) {
 
 // FamilyStats describes one family's part of a table.
 type FamilyStats struct {
-	Buckets  uint32 // current size; 0: no flow yet, no memory
-	Want     uint32 // size that growth is heading for
-	Flows    uint64 // flows held, those past their deadline included
-	Lines    uint64 // home lines
-	Overflow uint64 // most overflow lines ever in use at this size
-	Bytes    uint64 // memory in use, both sizes while growing
-	Pages    string // of the home lines: "4k", "2M" or "heap"
+	Buckets  uint32  // current size; 0: no flow yet, no memory
+	Want     uint32  // size that growth is heading for
+	Flows    uint64  // flows held, those past their deadline included
+	Lines    uint64  // home lines
+	Overflow uint64  // most overflow lines ever in use at this size
+	Bytes    uint64  // memory in use, both sizes while growing
+	Pages    string  // of the home lines: "4k", "2M" or "heap"
 	Growing  bool    // decided, under way or allocating
 	Moved    float64 // share of the lines moved while growing
 }
