@@ -54,12 +54,13 @@ func (b *backlogs) counter(sock uint32, now int64) *tickCount {
 	return c
 }
 
-// full reports whether another request is refused, syncookies being off:
-// inet_csk_reqsk_queue_is_full for the listener's own backlog, and the last
-// quarter of tcp_max_syn_backlog, which tcp_conn_request keeps for proven peers.
-func (b *backlogs) full(sock uint32, backlog, maxSyn int, now int64) bool {
+// full reports whether another request is refused, syncookies being off: queue
+// is inet_csk_reqsk_queue_is_full, which lets one more in than the listener's
+// backlog says; proven the last quarter of tcp_max_syn_backlog, which
+// tcp_conn_request keeps for proven peers.
+func (b *backlogs) full(sock uint32, backlog, maxSyn int, now int64) (queue, proven bool) {
 	n := int(b.counter(sock, now).live.Load())
-	return n >= backlog || maxSyn-n < maxSyn>>2
+	return n > backlog, maxSyn-n < maxSyn>>2
 }
 
 func (b *backlogs) add(sock uint32, deadline, now int64)    { b.counter(sock, now).add(deadline) }

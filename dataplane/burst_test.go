@@ -81,7 +81,7 @@ func TestBurstsDecideAlike(t *testing.T) {
 		for i := range 3 {
 			s := listener("web", "0.0.0.0:443")
 			s.Name += string(rune('0' + i))
-			s.Reuseport, s.Backlog = true, 5
+			s.Reuseport, s.Backlog = true, 4
 			v.add(s)
 		}
 		v.add(udpSock("dns", "0.0.0.0:53"))

@@ -204,9 +204,16 @@ func (l *Lcore) tcpListen(p *pkt) {
 	const mask = packet.SYN | packet.ACK | packet.RST | packet.FIN
 	f := flowtable.Flow{Sock: r.Sock, Next: segmentEnd(p.m), FibGen: p.stamp, Bdi: l.childDev(p, r.Sock)}
 	if p.m.TCPFlags&mask == packet.SYN {
-		if l.reqs.full(r.Sock, l.view.Sock(r.Sock).Backlog(), vrf.Sysctl.TCPMaxSynBacklog, p.now) {
+		queue, proven := l.reqs.full(r.Sock, l.view.Sock(r.Sock).Backlog(), vrf.Sysctl.TCPMaxSynBacklog, p.now)
+		if queue {
 			l.c.Flows.ReqQFull++
 			l.drop(p, mib.ReqQFull)
+			return
+		}
+		if proven {
+			l.c.Flows.ReqQFull++
+			l.c.MIB[mib.TcpExtListenDrops]++
+			l.dropUncounted(p, mib.ReqQFull)
 			return
 		}
 		f.State, f.Deadline = flowtable.NewSynRecv, p.now+synRecvTime
