@@ -190,7 +190,11 @@ func (c *comparer) tcp(m *packet.Meta, o *Outcome, v *Verdict) string {
 	case found:
 		return c.established(key, o, v)
 	}
-	if got := o.names(Accept, Segment, Data); len(got) > 0 {
+	ways := []How{Accept, Segment, Data}
+	if v.Reason == mib.TCPCsum { // longer segments are verified by the connection, which has counted them
+		ways = []How{Accept, Data}
+	}
+	if got := o.names(ways...); len(got) > 0 {
 		return fmt.Sprintf("the kernel gives it to %s", list(got))
 	}
 	if o.Reply&SynAck != 0 {
