@@ -18,7 +18,12 @@ import (
 func Command() *cli.Command {
 	subs := []*cli.Command{
 		pipelineCommand(),
+		sidesCommand("connect", "the search for a source port, with six ways of hashing", familyFlag),
+		sidesCommand("isolation", "what the flows of other VRFs cost, in an own table and in a shared one"),
 		sidesCommand("table", "the flow table beside other structures that hold the same flows", familyFlag, flowsFlag),
+		sidesCommand("listen", "the search for a listener among many, behind many rules"),
+		sidesCommand("reuseport", "the flow hash of a reuseport group, computed always and only when needed", familyFlag),
+		sidesCommand("earlydemux", "early demux on, off, as Linux does it and absent"),
 	}
 	names := make([]string, len(subs))
 	for i, s := range subs {
@@ -48,6 +53,33 @@ var (
 
 // runners run a benchmark with the flags of its command and return the rows.
 var runners = map[string]func(*cli.Context, Options) (any, error){
+	"connect": func(c *cli.Context, o Options) (any, error) {
+		b := Connect{Options: o}
+		b.defaults()
+		b.Families = familiesOf(c, b.Families)
+		return RunConnect(b)
+	},
+	"earlydemux": func(_ *cli.Context, o Options) (any, error) {
+		b := Early{Options: o}
+		b.defaults()
+		return RunEarly(b)
+	},
+	"listen": func(_ *cli.Context, o Options) (any, error) {
+		b := Listen{Options: o}
+		b.defaults()
+		return RunListen(b)
+	},
+	"reuseport": func(c *cli.Context, o Options) (any, error) {
+		b := Reuseport{Options: o}
+		b.defaults()
+		b.Families = familiesOf(c, b.Families)
+		return RunReuseport(b)
+	},
+	"isolation": func(_ *cli.Context, o Options) (any, error) {
+		b := Isolation{Options: o}
+		b.defaults()
+		return RunIsolation(b)
+	},
 	"table": func(c *cli.Context, o Options) (any, error) {
 		b := Table{Options: o}
 		b.defaults()

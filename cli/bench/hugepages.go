@@ -3,7 +3,10 @@ package bench
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
+	"sync"
+	"syscall"
 )
 
 const (
@@ -28,11 +31,26 @@ func reserveHuge(bytes uint64) (release func()) {
 	if err != nil || now <= had {
 		return nothing
 	}
-	return func() {
+	giveBack := sync.OnceFunc(func() {
 		// Others may have changed the pool meanwhile: take back what came, no more.
 		if n, err := strconv.Atoi(readLine(hugePool)); err == nil {
 			_ = setHuge(max(0, n-(now-had)))
 		}
+	})
+	// A benchmark that someone stops must not keep the machine's memory. The
+	// pages in use leave the pool when the process has ended.
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-stop; ok {
+			giveBack()
+			os.Exit(130)
+		}
+	}()
+	return func() {
+		signal.Stop(stop)
+		close(stop)
+		giveBack()
 	}
 }
 
