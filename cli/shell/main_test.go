@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"edemux/cli/daemon"
 	"edemux/cli/exit"
 	"edemux/cli/shell/shelltest"
 
@@ -25,8 +26,10 @@ func TestMain(m *testing.M) {
 	os.Exit(program(os.Args))
 }
 
+func version() string { return "test" }
+
 func program(args []string) int {
-	app := &cli.App{Name: "edemux", Commands: []*cli.Command{CtlCommand(), ShellCommand()}, ExitErrHandler: func(*cli.Context, error) {}}
+	app := &cli.App{Name: "edemux", Commands: []*cli.Command{CtlCommand(), ShellCommand(), daemon.Command(version, version)}, ExitErrHandler: func(*cli.Context, error) {}}
 	err := app.Run(args)
 	if err == nil {
 		return exit.OK
@@ -50,13 +53,20 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	f := newPlace(t)
+	f.Daemon = shelltest.NewDaemon(t, f.socket)
+	return f
+}
+
+// newPlace is a fixture without a daemon.
+func newPlace(t *testing.T) *fixture {
+	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir()}
 	sock, err := os.MkdirTemp("", "edx") // a socket's path has 107 bytes at most
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(sock) })
 	f.socket = filepath.Join(sock, "s")
 	f.state = filepath.Join(f.dir, "state")
-	f.Daemon = shelltest.NewDaemon(t, f.socket)
 	return f
 }
 
