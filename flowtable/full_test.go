@@ -106,7 +106,7 @@ func TestEvictOwnFlowsOnly(t *testing.T) {
 	blue, err := red.t.Space("blue", hs.Seed("blue"), Limits{Flows: 1, Full: Evict})
 	noErr(t, err)
 	for i := range 2000 {
-		put(t, red, numberKey(i, i%2 == 0), Flow{Sock: 1, State: TimeWait, Deadline: 50})
+		put(t, red, numberKey(i, i%2 == 0), Flow{Sock: 1, State: TimeWait, Deadline: 5000})
 	}
 	put(t, blue, numberKey(1, false), Flow{Sock: 1})
 	k := numberKey(2, false)
