@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 
 	"edemux/flowtable"
@@ -53,6 +54,28 @@ func small6(k *flowtable.Key) key6 {
 		[2]uint64{k.Laddr.Hi, k.Laddr.Lo}, [2]uint64{k.Faddr.Hi, k.Faddr.Lo},
 		uint32(k.Lport)<<16 | uint32(k.Fport),
 	}
+}
+
+// rawSize is the length of a key for a table that hashes bytes: a multiple of
+// the eight that crc32 takes at a time.
+func rawSize(v6 bool) int {
+	if v6 {
+		return 40
+	}
+	return 16
+}
+
+// appendRaw appends the tuple as such a key.
+func appendRaw(b []byte, k *flowtable.Key) []byte {
+	be := binary.BigEndian
+	if k.Is4() {
+		b = be.AppendUint32(be.AppendUint32(b, k.Laddr.As4()), k.Faddr.As4())
+	} else {
+		for _, w := range []uint64{k.Laddr.Hi, k.Laddr.Lo, k.Faddr.Hi, k.Faddr.Lo} {
+			b = be.AppendUint64(b, w)
+		}
+	}
+	return append(be.AppendUint16(be.AppendUint16(b, k.Lport), k.Fport), 0, 0, 0, 0) // and a VRF
 }
 
 // streamMax bounds how many lookups repeat: at a cache line each they are many

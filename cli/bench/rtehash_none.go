@@ -2,5 +2,8 @@
 
 package bench
 
+// rawKeys: nobody wants the keys as bytes.
+const rawKeys = false
+
 // rteHolders are DPDK's hash tables: none without DPDK.
-func rteHolders[K comparable](int, bool) ([]*holder[K], error) { return nil, nil }
+func rteHolders[K comparable](*Table, int, bool) ([]*holder[K], error) { return nil, nil }

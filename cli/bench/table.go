@@ -86,7 +86,7 @@ type holder[K comparable] struct {
 type keys[K comparable] struct {
 	full  []flowtable.Key
 	small []K
-	raw   []byte // for C, filled where it is used
+	raw   []byte // for C, in builds that have use for it
 }
 
 func makeKeys[K comparable](numbers []uint32, v6 bool, small func(*flowtable.Key) K) *keys[K] {
@@ -94,6 +94,9 @@ func makeKeys[K comparable](numbers []uint32, v6 bool, small func(*flowtable.Key
 	for i, n := range numbers {
 		l.full[i] = keyAt(n, v6)
 		l.small[i] = small(&l.full[i])
+		if rawKeys {
+			l.raw = appendRaw(l.raw, &l.full[i])
+		}
 	}
 	return l
 }
@@ -101,7 +104,7 @@ func makeKeys[K comparable](numbers []uint32, v6 bool, small func(*flowtable.Key
 // tableRows builds every structure with n flows and measures it.
 func tableRows[K comparable](o *Table, family string, n int, small func(*flowtable.Key) K) (rows []*TableRow, err error) {
 	v6 := family == "v6"
-	release := reserveHuge(uint64(n) * 200)
+	release := reserveHuge(uint64(n) * 160)
 	defer release()
 	holders, err := buildHolders(o, n, v6, small)
 	defer func() {
@@ -242,7 +245,7 @@ func buildHolders[K comparable](o *Table, n int, v6 bool, small func(*flowtable.
 		return out, err
 	}
 	out = append(out, g)
-	c, err := rteHolders[K](n, v6)
+	c, err := rteHolders[K](o, n, v6)
 	return append(out, c...), err
 }
 

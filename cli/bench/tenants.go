@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -85,7 +86,7 @@ func (t *tenants) open() error {
 	var err error
 	switch h.layout {
 	case "own":
-		size := max(uint32(1024), h.buckets/uint32(h.vrfs))
+		size := max(uint32(1024), uint32(1)<<(bits.Len32(h.buckets/uint32(h.vrfs))-1))
 		for v := range h.vrfs {
 			n, err := table(vrfName(v), size, size, 1<<17, false)
 			if err != nil {
