@@ -77,6 +77,9 @@ func (l *Lcore) Idle(now int64) {
 // Poll is where the polling loop counts. Its thread only.
 func (l *Lcore) Poll() *PollCounters { return &l.c.Poll }
 
+// Running reports whether the lcore is between Start and Stop. Any thread.
+func (l *Lcore) Running() bool { return l.snap.running.Load() }
+
 // Epoch is the epoch of the state that the lcore uses. Any thread.
 func (l *Lcore) Epoch() uint64 { return l.epoch.Load() }
 

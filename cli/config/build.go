@@ -22,6 +22,7 @@ type builder struct {
 	vrf     map[string]uint16 // by VRF name
 	base    map[string]uint32 // global index of a pool's first worker
 	place   map[string]Pos    // of each socket opened so far, by name
+	missing bool              // open only what is not open
 }
 
 // Build makes VRFs, interfaces, addresses, routes and sockets in b in the order
@@ -47,6 +48,9 @@ func newBuilder(c *Config, b *demux.Builder) *builder {
 	for i := range c.Workers {
 		k.base[c.Workers[i].Name] = n
 		n += uint32(c.Workers[i].Count)
+	}
+	for name, first := range c.Bases {
+		k.base[name] = first
 	}
 	return k
 }
@@ -168,6 +172,9 @@ func (k *builder) socket(s *Socket) error {
 }
 
 func (k *builder) open(s *Socket, sp *demux.Spec) error {
+	if k.missing && k.b.Lookup(sp.Name) != 0 {
+		return nil
+	}
 	if _, err := k.b.Add(sp); err != nil {
 		return k.refused(s, err)
 	}

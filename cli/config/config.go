@@ -63,6 +63,10 @@ type Config struct {
 	Flows     Flows
 	Rules     []Rule // first match wins
 	Script    string // file name, "" for none
+
+	// Bases are the global indices of the first workers of pools, where that is
+	// not the order of Workers: pools that were added to a running engine.
+	Bases map[string]uint32
 }
 
 // Match is early_demux_match.

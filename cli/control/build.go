@@ -104,15 +104,24 @@ func (b *builder) lcores() []Lcore {
 
 func (b *builder) portName(i int) string { return b.o.Host.Engine.Ports()[i].Name }
 
-// vrfs are all VRFs, and "-" when something was decided before a VRF was known.
+// vrfs are all VRFs, and "-" when something was decided before a VRF was known
+// or in one that is gone.
 func (b *builder) vrfs() []VRF {
 	c := b.raw.sum
 	all := []VRF{}
+	var rest dataplane.VRFCounters
+	if len(c.VRFs) > 0 {
+		rest = c.VRFs[0]
+	}
 	for i := range b.view.VRFs {
 		v := &b.view.VRFs[i]
 		var k dataplane.VRFCounters
 		if i+1 < len(c.VRFs) {
 			k = c.VRFs[i+1]
+		}
+		if v.Name == "" {
+			rest.Add(&k)
+			continue
 		}
 		x := b.counted(v.Name, &k)
 		x.Switches = switches(&v.Sysctl)
@@ -121,11 +130,9 @@ func (b *builder) vrfs() []VRF {
 		x.PPS = b.perSecond(vrfFrames(b.all, i+1), func(r *raw) uint64 { return vrfFrames(r, i+1) })
 		all = append(all, x)
 	}
-	if len(c.VRFs) > 0 {
-		if x := b.counted("-", &c.VRFs[0]); x.Frames > 0 {
-			x.Interfaces = []string{}
-			all = append(all, x)
-		}
+	if x := b.counted("-", &rest); x.Frames > 0 {
+		x.Interfaces = []string{}
+		all = append(all, x)
 	}
 	return all
 }
@@ -196,17 +203,22 @@ func workerPackets(r *raw, i int) uint64 {
 func (b *builder) drops() []Drop {
 	all := []Drop{}
 	c := b.raw.sum
-	for i := range c.VRFs {
-		name := "-"
-		if i > 0 {
-			name = b.view.VRFs[i-1].Name
-		}
-		for r, n := range c.VRFs[i].Drops {
+	var rest dataplane.VRFCounters
+	add := func(name string, k *dataplane.VRFCounters) {
+		for r, n := range k.Drops {
 			if n > 0 {
 				all = append(all, Drop{Reason: mib.Reason(r).String(), VRF: name, Frames: n, Hint: mib.Reason(r).Hint()})
 			}
 		}
 	}
+	for i := range c.VRFs {
+		if i == 0 || b.view.VRFs[i-1].Name == "" {
+			rest.Add(&c.VRFs[i])
+			continue
+		}
+		add(b.view.VRFs[i-1].Name, &c.VRFs[i])
+	}
+	add("-", &rest)
 	return all
 }
 

@@ -38,7 +38,9 @@ func (s *State) concerned(vrf string) []string {
 	var all []string
 	v := s.o.Host.Engine.View()
 	for i := range v.VRFs {
-		all = append(all, v.VRFs[i].Name)
+		if v.VRFs[i].Name != "" {
+			all = append(all, v.VRFs[i].Name)
+		}
 	}
 	return all
 }
@@ -54,7 +56,7 @@ func getEarlyDemux(s *State, r *request) (any, error) {
 	out := EarlyDemux{Epoch: s.o.Host.Engine.Epoch(), VRFs: []VRFSwitches{}}
 	v := s.o.Host.Engine.View()
 	for i := range v.VRFs {
-		if n := q.Get("vrf"); n == "" || n == v.VRFs[i].Name {
+		if n := q.Get("vrf"); v.VRFs[i].Name != "" && (n == "" || n == v.VRFs[i].Name) {
 			out.VRFs = append(out.VRFs, VRFSwitches{v.VRFs[i].Name, switches(&v.VRFs[i].Sysctl)})
 		}
 	}
@@ -118,7 +120,7 @@ func getSysctl(s *State, r *request) (any, error) {
 			continue
 		}
 		for j := range v.VRFs {
-			if n := q.Get("vrf"); n == "" || n == v.VRFs[j].Name {
+			if n := q.Get("vrf"); v.VRFs[j].Name != "" && (n == "" || n == v.VRFs[j].Name) {
 				out.Values = append(out.Values, SysctlValue{v.VRFs[j].Name, info.Name, sysctlText(v, j, info.Name), info.ReadOnly})
 			}
 		}

@@ -169,9 +169,7 @@ func getObjects(s *State, r *request) (any, error) {
 	v := e.View()
 	switch o.Kind {
 	case "vrf":
-		for i := range v.VRFs {
-			o.Names = append(o.Names, v.VRFs[i].Name)
-		}
+		o.Names = s.concerned("")
 	case "socket":
 		o.Names = socketNames(v)
 	case "group":

@@ -21,6 +21,8 @@ type Runtime interface {
 	// WorkerCPU is the CPU that polls the ring of a worker, -1 when there is no
 	// ring or its thread is not pinned.
 	WorkerCPU(worker int) int
+	// Serve makes threads poll the rings of workers that are new, on these CPUs.
+	Serve(workers []*dataplane.Worker, cpus []int)
 	// Shutdown begins an orderly stop and returns at once.
 	Shutdown(why string)
 }

@@ -64,7 +64,7 @@ type Table struct {
 }
 
 // VRF is one VRF with its switches, tables and counts. "-" holds what was
-// decided before a VRF was known and has counts only.
+// decided before a VRF was known, or in one that is gone, and has counts only.
 type VRF struct {
 	Name       string            `json:"name"`
 	Interfaces []string          `json:"interfaces"`

@@ -28,10 +28,10 @@ type Daemon struct {
 	clock   func() int64
 	backend Backend // nil: locked goroutines poll
 
-	ports   []port.Port
-	lcores  []*lcore
-	workers []*workerThread
-	byIndex map[int]*workerThread // of each worker with a ring
+	ports     []port.Port
+	lcores    []*lcore
+	workersMu sync.Mutex
+	workers   []*workerThread
 
 	state   *control.State
 	servers []*control.Server
@@ -48,7 +48,7 @@ type Daemon struct {
 // Run runs the daemon until ctx ends, a client asks it to stop, or something
 // fails. signals after the first are the caller's business.
 func Run(ctx context.Context, o *Options) error {
-	d := &Daemon{o: o, log: newLogger(o), why: make(chan string, 1), failed: make(chan error, 1), byIndex: map[int]*workerThread{}}
+	d := &Daemon{o: o, log: newLogger(o), why: make(chan string, 1), failed: make(chan error, 1)}
 	if err := d.open(); err != nil {
 		d.close()
 		return err
@@ -88,7 +88,7 @@ func (d *Daemon) open() (err error) {
 		return err
 	}
 	d.assign()
-	d.makeWorkers()
+	d.workers = group(d.host.RingWorkers())
 	d.state = control.NewState(control.Options{
 		Host: d.host, Runtime: d, Clock: d.clock, Text: string(text),
 		Version: control.Version{Edemux: d.o.Version, Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, DPDK: d.o.DPDK},

@@ -86,7 +86,7 @@ func (d *Daemon) cpus() []int {
 // settle returns when the workers are done with every packet that is in their
 // rings now.
 func (d *Daemon) settle() {
-	for _, t := range d.workers {
+	for _, t := range d.threads() {
 		for _, w := range t.workers {
 			for !w.Settle(drainTime) && !d.stopWorkers.Load() {
 			}

@@ -15,7 +15,7 @@ import (
 func (d *Daemon) stop() error {
 	d.stopLcores.Store(true)
 	err := wait(&d.polling, "lcores did not stop")
-	for _, t := range d.workers {
+	for _, t := range d.threads() {
 		for _, w := range t.workers {
 			if !w.Settle(drainTime) {
 				err = errors.Join(err, fmt.Errorf("run: worker %s: %d packets left in its ring", w.Name, w.Ring.Len()))

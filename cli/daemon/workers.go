@@ -25,20 +25,35 @@ const serveBudget = 256
 // drainTime is how long rings may take to be emptied.
 const drainTime = 5 * time.Second
 
-// makeWorkers groups the workers with rings by CPU.
-func (d *Daemon) makeWorkers() {
-	workers, cpus := d.host.RingWorkers()
-	all := d.host.Engine.Workers()
+// group groups workers with rings by CPU.
+func group(workers []*dataplane.Worker, cpus []int) (all []*workerThread) {
 	for i, w := range workers {
-		at := slices.IndexFunc(d.workers, func(t *workerThread) bool { return t.cpu == cpus[i] })
+		at := slices.IndexFunc(all, func(t *workerThread) bool { return t.cpu == cpus[i] })
 		if at < 0 {
-			d.workers = append(d.workers, &workerThread{cpu: cpus[i]})
-			at = len(d.workers) - 1
+			all = append(all, &workerThread{cpu: cpus[i]})
+			at = len(all) - 1
 		}
-		t := d.workers[at]
-		t.workers = append(t.workers, w)
-		d.byIndex[slices.Index(all, w)] = t
+		all[at].workers = append(all[at].workers, w)
 	}
+	return all
+}
+
+// Serve starts threads for workers that are new. They may share CPUs with
+// those that run.
+func (d *Daemon) Serve(workers []*dataplane.Worker, cpus []int) {
+	for _, t := range group(workers, cpus) {
+		d.workersMu.Lock()
+		d.workers = append(d.workers, t)
+		d.workersMu.Unlock()
+		d.serving.Go(func() { d.serveWorkers(t) })
+	}
+}
+
+// threads are the worker threads that run now.
+func (d *Daemon) threads() []*workerThread {
+	d.workersMu.Lock()
+	defer d.workersMu.Unlock()
+	return slices.Clone(d.workers)
 }
 
 // serveWorkers is the thread of some workers.
@@ -68,8 +83,14 @@ func (d *Daemon) serveWorkers(t *workerThread) {
 
 // WorkerCPU is the CPU that polls the ring of a worker.
 func (d *Daemon) WorkerCPU(worker int) int {
-	if t := d.byIndex[worker]; t != nil && t.pinned.Load() {
-		return t.cpu
+	w := d.host.Engine.Workers()[worker]
+	if w.Ring == nil {
+		return -1
+	}
+	for _, t := range d.threads() {
+		if t.pinned.Load() && slices.Contains(t.workers, w) {
+			return t.cpu
+		}
 	}
 	return -1
 }

@@ -56,7 +56,7 @@ func (h *Host) sysctl(c command.Sysctl) error {
 		return err
 	}
 	for i := range h.Config.VRFs {
-		h.Builder.SetSysctl(uint16(i), h.Config.VRFs[i].Sysctl.Demux())
+		h.Builder.SetSysctl(h.vrfIndex(h.Config.VRFs[i].Name), h.Config.VRFs[i].Sysctl.Demux())
 	}
 	h.Builder.SetL3mdevAccept(h.Config.Sysctl.TCPL3mdevAccept, h.Config.Sysctl.UDPL3mdevAccept)
 	if c.Name == "early_demux_match" {
@@ -101,9 +101,14 @@ func (h *Host) connect(c command.Connect) error {
 	laddr := c.Laddr
 	if !laddr.IsValid() {
 		s := h.Engine.View().Sock(id)
-		laddr, _ = h.Config.VRFs[s.VRF].HostAddr(c.Faddr.Addr().Unmap().Is4())
+		vrf := h.Config.VRF(h.Engine.View().VRFs[s.VRF].Name)
+		laddr, _ = vrf.HostAddr(c.Faddr.Addr().Unmap().Is4())
 	}
-	return h.Builder.Connect(id, c.Faddr, laddr)
+	if err := h.Builder.Connect(id, c.Faddr, laddr); err != nil {
+		return err
+	}
+	h.connected(c.Socket, c.Faddr)
+	return nil
 }
 
 // Drain waits until the workers that poll a ring have done what is in it: the

@@ -3,6 +3,7 @@ package setup
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"edemux/cli/config"
 	"edemux/dataplane"
@@ -20,44 +21,54 @@ func (h *Host) makeTables() error {
 		tables := shared
 		e := v.Ehash
 		if e != nil {
-			for p, buckets := range []uint32{e.TCP, e.UDP} {
-				t, err := flowtable.New(flowtable.Config{
-					Name: v.Name + "/" + protoNames[p], Buckets: buckets, Max: max(buckets, e.Max),
-					Flows: e.Flows, Hasher: h.Builder.Hasher,
-				})
-				if err != nil {
-					return fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
-				}
-				tables[p] = t
-				h.tables = append(h.tables, t)
+			own, err := h.tablesOf(v)
+			if err != nil {
+				return err
 			}
+			tables = own
+			h.tables = append(h.tables, own[0], own[1])
 		} else {
 			e = h.Config.VRFs[0].Ehash
 		}
 		if i == 0 {
 			shared = tables
 		}
-		if err := h.openSpaces(uint16(i), v, e, tables); err != nil {
+		s, err := h.spaces(v, e, tables)
+		if err != nil {
 			return err
 		}
+		h.Builder.SetSpaces(uint16(i), s[0], s[1])
 	}
 	return nil
 }
 
+// tablesOf makes the tables that a VRF has for itself.
+func (h *Host) tablesOf(v *config.VRF) (tables [2]*flowtable.Table, err error) {
+	for p, buckets := range []uint32{v.Ehash.TCP, v.Ehash.UDP} {
+		tables[p], err = flowtable.New(flowtable.Config{
+			Name: v.Name + "/" + protoNames[p], Buckets: buckets, Max: max(buckets, v.Ehash.Max),
+			Flows: v.Ehash.Flows, Hasher: h.Builder.Hasher,
+		})
+		if err != nil {
+			return tables, fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
+		}
+	}
+	return tables, nil
+}
+
 var protoNames = [2]string{"tcp", "udp"}
 
-func (h *Host) openSpaces(vrf uint16, v *config.VRF, e *config.Ehash, tables [2]*flowtable.Table) error {
+// spaces makes the place of a VRF in tables.
+func (h *Host) spaces(v *config.VRF, e *config.Ehash, tables [2]*flowtable.Table) (spaces [2]*flowtable.Space, err error) {
 	limits := flowtable.Limits{Flows: e.Flows, Full: policies[e.Full], OnEvict: func(f flowtable.Flow) { h.Engine.Evicted(&f) }}
-	var spaces [2]*flowtable.Space
 	for p, t := range tables {
 		s, err := t.Space(v.Name, h.Builder.Hasher.Seed(v.Name), limits)
 		if err != nil {
-			return fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
+			return spaces, fmt.Errorf("%s: vrf %s: flow table: %w", h.command, v.Name, err)
 		}
 		spaces[p] = s
 	}
-	h.Builder.SetSpaces(vrf, spaces[0], spaces[1])
-	return nil
+	return spaces, nil
 }
 
 var policies = [...]flowtable.Policy{
@@ -74,17 +85,28 @@ var handlers = [...]dataplane.Handler{
 // poll a ring.
 func (h *Host) workers(replay bool) (all []*dataplane.Worker) {
 	for i := range h.Config.Workers {
-		p := &h.Config.Workers[i]
-		for n := range p.Count {
-			w := dataplane.NewWorker(p.Name, n, handlers[p.Handler.Kind])
-			if len(p.Lcores) > 0 {
-				w.Ring = dataplane.NewRing(p.Ring, replay)
-				h.rings = append(h.rings, w)
-			}
-			all = append(all, w)
-		}
+		some, rings, _ := h.pool(&h.Config.Workers[i], replay)
+		all = append(all, some...)
+		h.rings = append(h.rings, rings...)
 	}
 	return all
+}
+
+// pool makes the workers of one pool. rings are those that poll a ring, and
+// cpus where they do it.
+func (h *Host) pool(p *config.Pool, replay bool) (all, rings []*dataplane.Worker, cpus []int) {
+	for n := range p.Count {
+		w := dataplane.NewWorker(p.Name, n, handlers[p.Handler.Kind])
+		if p.Handler.Kind == config.HandlerPort {
+			w.Port = uint16(slices.IndexFunc(h.Config.Ports, func(x config.Port) bool { return x.Name == p.Handler.Port.Name }))
+		}
+		if len(p.Lcores) > 0 {
+			w.Ring = dataplane.NewRing(p.Ring, replay)
+			rings, cpus = append(rings, w), append(cpus, p.Lcores[n%len(p.Lcores)])
+		}
+		all = append(all, w)
+	}
+	return all, rings, cpus
 }
 
 // ports describes the configured ports and remembers their queues.

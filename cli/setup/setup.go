@@ -44,16 +44,17 @@ type Host struct {
 	Ports   *capture.PortNames // numbers of ports; grows without -c
 	Assumed string             // which side was taken as local, one line
 
-	opts    Options
-	secrets flowtable.Secret
-	command string
-	anyPort bool // no port is configured: each port of the captures gets an interface
-	known   int  // ports below this number have an interface
-	queues  []Queues
-	tables  []*flowtable.Table
-	rings   []*dataplane.Worker
-	stop    atomic.Bool
-	polling sync.WaitGroup
+	opts     Options
+	secrets  flowtable.Secret
+	flowsSum [32]byte // of the flows file, in run
+	command  string
+	anyPort  bool // no port is configured: each port of the captures gets an interface
+	known    int  // ports below this number have an interface
+	queues   []Queues
+	tables   []*flowtable.Table
+	rings    []*dataplane.Worker
+	stop     atomic.Bool
+	polling  sync.WaitGroup
 }
 
 // Queues are the receive queues of a port: the CPU number of each.
@@ -111,7 +112,9 @@ func Open(o Options) (*Host, error) {
 		return nil, exit.AsUsage(err)
 	}
 	h.Lcore = h.Engine.NewLcore()
-	if !o.Live {
+	if o.Live {
+		h.flowsSum = digest(h.Config)
+	} else {
 		for _, w := range h.rings {
 			h.polling.Go(func() { w.Poll(&h.stop) })
 		}
