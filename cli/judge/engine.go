@@ -298,10 +298,28 @@ func (g *Engine) SetRules(rules []Rule) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, demux.Rule{Proto: r.Proto, AnyVRF: true, Dst: r.Dst, Low: r.Low, Top: r.High, Socket: id})
+		d := demux.Rule{Proto: r.Proto, AnyVRF: r.VRF == "", Dst: r.Dst, Low: r.Low, Top: r.High, Socket: id, Group: r.Group}
+		for i := range g.net.VRFs {
+			if g.net.VRFs[i].Name == r.VRF {
+				d.VRF = uint16(i)
+			}
+		}
+		all = append(all, d)
 	}
 	if err := g.b.SetRules(all); err != nil {
 		return err
 	}
 	return g.e.Publish()
+}
+
+// Targets are the sockets that the rules lead to now, by name.
+func (g *Engine) Targets() (names []string) {
+	for _, r := range g.b.Rules() {
+		name := g.b.Name(r.Socket)
+		if g.b.Lookup(name) != r.Socket {
+			name = "" // closed; another may have its name
+		}
+		names = append(names, name)
+	}
+	return names
 }

@@ -53,7 +53,7 @@ func twoPorts() Net {
 	for _, a := range append(append([]netip.Addr{}, local4...), local6...) {
 		v.Local = append(v.Local, netip.PrefixFrom(a, a.BitLen()))
 	}
-	return Net{Ports: []string{"eth0", "eth1"}, VRFs: []VRF{v}}
+	return Net{Ports: []string{"eth0", "eth1"}, MACs: []uint64{0x02ed00000001, 0x02ed00000002}, VRFs: []VRF{v}}
 }
 
 // macOf is the destination MAC of frames for port i.

@@ -120,9 +120,11 @@ type SetSysctl struct {
 // Rule sends packets to a socket before listeners are asked.
 type Rule struct {
 	Proto     uint8
+	VRF       string       // "": in every one
 	Dst       netip.Prefix // invalid: any of both families
 	Low, High uint16
 	Socket    string
+	Group     bool // another member takes its place when it closes
 }
 
 // Hangup makes the kernel's application close an accepted connection. The

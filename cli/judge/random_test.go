@@ -38,6 +38,9 @@ func randomScenario(seed uint64, frames int) *Scenario {
 	for range 3 + g.r.IntN(10) {
 		g.opening()
 	}
+	if g.chance(25) {
+		g.rules()
+	}
 	for sent := 0; sent < frames; sent = g.frames() {
 		if g.chance(20) {
 			g.control()
@@ -211,4 +214,19 @@ func (g *gen) control() {
 	default:
 		g.add(Step{Sysctl: &SetSysctl{0, pick(g, sysctls), g.r.IntN(2)}})
 	}
+}
+
+// rules adds lookup rules, some of them for sockets that cannot be targets.
+func (g *gen) rules() {
+	var all []Rule
+	for range 1 + g.r.IntN(4) {
+		s := pick(g, g.open)
+		low := pick(g, append(append([]uint16{5999}, udpPorts...), tcpPorts...))
+		r := Rule{Proto: s.Proto, Low: low, High: low + uint16(g.r.IntN(3)), Socket: s.Name, Group: g.chance(50)}
+		if g.chance(50) {
+			r.Dst = netip.PrefixFrom(pick(g, append(append([]netip.Addr{}, local4...), local6...)), 8*(1+g.r.IntN(4))).Masked()
+		}
+		all = append(all, r)
+	}
+	g.add(Step{Rules: all})
 }

@@ -137,7 +137,10 @@ func (t *Trial) control(s *Step) (string, error) {
 		if err := t.k.CloseSocket(s.Close); err != nil {
 			return "", err
 		}
-		return "", t.g.CloseSocket(s.Close)
+		if err := t.g.CloseSocket(s.Close); err != nil {
+			return "", err
+		}
+		return "", t.k.retarget(t.g.Targets())
 	case s.Hangup != nil:
 		return "", t.k.Hangup(s.Hangup)
 	}
@@ -158,12 +161,23 @@ func (t *Trial) control(s *Step) (string, error) {
 	case s.Sysctl != nil:
 		return "", t.sysctl(s.Sysctl)
 	case s.Rules != nil:
-		if err := t.k.SetRules(s.Rules); err != nil {
+		rules := t.usable(s.Rules)
+		if err := t.k.SetRules(rules); err != nil {
 			return "", err
 		}
-		return "", t.g.SetRules(s.Rules)
+		return "", t.g.SetRules(rules)
 	}
 	return "", nil
+}
+
+// usable leaves out the rules whose socket was refused or cannot be a target.
+func (t *Trial) usable(rules []Rule) (all []Rule) {
+	for _, r := range rules {
+		if s := t.k.socks[r.Socket]; s != nil && s.proto == r.Proto && !s.spec.Connect.IsValid() && (s.proto == demux.UDP || s.spec.Listen) {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 func (t *Trial) open(s *Socket) (string, error) {
