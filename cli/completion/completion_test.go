@@ -148,7 +148,7 @@ func program(t *testing.T) (dir string, env []string) {
 	shelltest.NewDaemon(t, filepath.Join(dir, "s"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "one.pcap"), nil, 0o644))
 	return dir, append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0", "EDEMUX_SOCKET="+filepath.Join(dir, "s"), "HOME="+dir, "ZDOTDIR="+dir,
-		"PATH="+dir+":"+os.Getenv("PATH"), "TERM=xterm", "PS1=$ ", "INPUTRC=/dev/null", "HISTFILE=")
+		"PATH="+dir+":"+os.Getenv("PATH"), "TERM=xterm", "PS1=$ ", "INPUTRC="+filepath.Join(dir, "one.pcap"), "HISTFILE=")
 }
 
 // Real shells complete on a real terminal. bash is everywhere; zsh is tested
@@ -169,7 +169,7 @@ func TestShells(t *testing.T) {
 			s := shelltest.Start(t, cmd, 80, 24)
 			s.Prompt("$")
 			if name == "zsh" {
-				s.Send("autoload -Uz compinit && compinit -u -d /dev/null; clear\r")
+				s.Send("autoload -Uz compinit && compinit -u -D; clear\r")
 				s.Prompt("$")
 			}
 			s.Send("source <(edemux completion " + name + "); clear\r")
