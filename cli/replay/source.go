@@ -21,8 +21,7 @@ type source struct {
 	shift  int64 // added to the times of the present pass, ns
 	next   uint64
 	stop   uint64 // last frame wanted
-	bytes  uint64
-	until  int64 // capture time to stop before, 0 = none
+	until  int64  // capture time to stop before, 0 = none
 	length time.Duration
 }
 

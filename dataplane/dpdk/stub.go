@@ -30,6 +30,8 @@ type (
 	TxQueue struct{}
 	// Feeder puts frames of a capture into a receive queue.
 	Feeder struct{}
+	// Hash is DPDK's rte_hash.
+	Hash struct{}
 	// Mbuf is the address of an rte_mbuf.
 	Mbuf uintptr
 )
@@ -67,6 +69,12 @@ func (*EAL) NewPool(string, PoolSize) (*Pool, error)          { return nil, ErrN
 func (*EAL) NewRing(string, int, int) (*Ring, error)          { return nil, ErrNotBuilt }
 func (*EAL) OpenPort(PortOptions) (*Port, error)              { return nil, ErrNotBuilt }
 func (*EAL) OpenFeed(PortOptions) (*Port, []*Feeder, error)   { return nil, nil, ErrNotBuilt }
+func (*EAL) NewHash(HashConfig) (*Hash, error)                { return nil, ErrNotBuilt }
+func (*Hash) Insert([]byte) int                               { return 0 }
+func (*Hash) Lookup([]byte) int                               { return 0 }
+func (*Hash) Delete([]byte) int                               { return 0 }
+func (*Hash) Bytes() uint64                                   { return 0 }
+func (*Hash) Close()                                          {}
 func (*EAL) Register(Command) error                           { return ErrNotBuilt }
 func (*Pool) Size() PoolSize                                  { return PoolSize{} }
 func (*Pool) Avail() int                                      { return 0 }

@@ -200,3 +200,11 @@ func explain(log string) string {
 	}
 	return strings.Join(said[:min(len(said), 3)], "; ")
 }
+
+// HashConfig describes an rte_hash.
+type HashConfig struct {
+	Name     string
+	KeyLen   int // bytes
+	Entries  uint32
+	LockFree bool // RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF: readers without a lock beside a writer
+}
