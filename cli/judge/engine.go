@@ -75,7 +75,7 @@ func (v *Verdict) String() string {
 func NewEngine(n *Net) (*Engine, error) {
 	secret := flowtable.Secret{1, 2, 3}
 	g := &Engine{net: n, b: demux.NewBuilder(secret), burst: dataplane.NewBurst(), ifindex: map[string]uint32{},
-		parse: packet.Options{VerifyIP: true, VerifyL4: true}}
+		parse: packet.Options{VerifyIP: !n.TrustIP, VerifyL4: !n.TrustL4}}
 	if err := g.build(); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (g *Engine) build() error {
 		}
 	}
 	for i, name := range g.net.Ports {
-		if err := g.iface(demux.IfaceSpec{Name: name, Port: uint16(i)}); err != nil {
+		if err := g.iface(demux.IfaceSpec{Name: name, Port: uint16(i), AnyVLAN: i < len(g.net.Any) && g.net.Any[i]}); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,14 @@ const frameTime = 1000
 // Parse reads the headers of a frame with every check on.
 func (g *Engine) Parse(f *packet.Frame, m *packet.Meta) { packet.Parse(f, &g.parse, m) }
 
+// Ingress is the interface that a frame comes in on, "" when there is none.
+func (g *Engine) Ingress(f *packet.Frame, m *packet.Meta) string {
+	if i := g.e.View().Ingress(f.Port, m.VLANs, m.NVLAN); i != nil {
+		return i.Name
+	}
+	return ""
+}
+
 // Send walks one frame.
 func (g *Engine) Send(f *packet.Frame) *Verdict {
 	g.clock += frameTime
@@ -77,7 +85,7 @@ func (g *Engine) alternatives(v *Verdict, sock demux.SockID, cpu int32) {
 		m := view.Sock(id)
 		if !m.Has(demux.Connected) && (v.By != demux.ByCPU || m.IncomingCPU == cpu) {
 			v.Any = append(v.Any, view.Name(id))
-			v.Wild = m.Laddr.IsAny()
+			v.Wild = m.Laddr.IsAny() && v.Path == demux.PathListener // rules pass the address that was asked
 		}
 	}
 	sort.Strings(v.Any)

@@ -14,18 +14,21 @@ import (
 // markerType is the EtherType of markers: one for local experiments.
 const markerType = 0x88b5
 
-// Send puts a frame on the wire of its port and returns what came of it. The
-// frame has passed the host, and all that the host sent because of it has
+// Send puts a frame on the wire of an interface and returns what came of it.
+// The frame has passed the host, and all that the host sent because of it has
 // arrived, when it returns.
-func (k *Kernel) Send(f *packet.Frame, m *packet.Meta) (*Outcome, error) {
-	if int(f.Port) >= len(k.ports) {
-		return nil, fmt.Errorf("frame of port %d: there is none", f.Port)
+func (k *Kernel) Send(f *packet.Frame, m *packet.Meta, dev string) (*Outcome, error) {
+	p := k.ifaces[dev]
+	if p == nil {
+		return nil, fmt.Errorf("no interface %q", dev)
 	}
-	data := k.translate(f, k.ethernet(f, m), m)
+	known := int(f.Port) < len(k.net.MACs) && k.net.MACs[f.Port] != 0
+	data := wireFrame(f, m, p.mac, !known)
+	mend(data, m, k.net.TrustIP, k.net.TrustL4 || len(f.Data) < int(f.WireLen))
+	k.translate(f, data, m)
 	if err := k.OnCPU(int(f.CPU)); err != nil {
 		return nil, err
 	}
-	p := k.ports[f.Port]
 	if err := k.inject(p, data); err != nil {
 		return nil, err
 	}
@@ -221,40 +224,4 @@ func (k *Kernel) reply(o *Outcome, m *packet.Meta, data []byte) {
 		r.Proto == packet.ProtoICMPv6 && r.ICMPType == 1 && r.ICMPCode == 4:
 		o.Reply |= Unreachable
 	}
-}
-
-// ethernet returns the bytes of a frame as this port's device takes them: an
-// Ethernet header whose destination makes the host see the packet type that
-// the capture shows. The slice is the caller's to change.
-func (k *Kernel) ethernet(f *packet.Frame, m *packet.Meta) []byte {
-	p := k.ports[f.Port]
-	known := int(f.Port) < len(k.net.MACs) && k.net.MACs[f.Port] != 0
-	if f.Link == packet.LinkEthernet {
-		b := append([]byte(nil), f.Data...)
-		if !known && m.PktType == packet.Host && len(b) >= 6 && b[0]&1 == 0 {
-			copy(b, p.mac[:])
-		}
-		return b
-	}
-	b := make([]byte, 14, 14+len(f.Data))
-	dst := p.mac
-	switch m.PktType {
-	case packet.Broadcast:
-		dst = [6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
-	case packet.Multicast:
-		dst = [6]byte{1, 0, 0x5e, 0x7f, 0, 1}
-	case packet.OtherHost:
-		dst = [6]byte{2, 0xed, 0, 3, 0, 3}
-	}
-	copy(b, dst[:])
-	copy(b[6:], []byte{2, 0xed, 0, 1, 0, 1})
-	typ := uint16(packet.EtherIPv4)
-	if m.IPVer == 6 {
-		typ = packet.EtherIPv6
-	}
-	binary.BigEndian.PutUint16(b[12:], typ)
-	if int(m.L3) <= len(f.Data) {
-		b = append(b, f.Data[m.L3:]...)
-	}
-	return b
 }

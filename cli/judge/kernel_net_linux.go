@@ -17,34 +17,45 @@ const (
 	tableInput = 2000 // + VRF: what comes in on its interfaces
 )
 
-// makePorts makes a veth pair per port: this end in the thread's namespace, the
-// other one in host.
+// makePorts makes a veth pair per port and per sub-interface: this end in the
+// thread's namespace, the other one in host. A sub-interface is a pair of its
+// own, which frames reach without their tags.
 func (k *Kernel) makePorts() error {
 	for i, name := range k.net.Ports {
-		p := &iface{name: name, dev: deviceName(name, i), mac: portMAC(k.net, i)}
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU = fmt.Sprintf("peer%d", i), 65535
-		v := netlink.NewVeth(attrs)
-		v.PeerName, v.PeerHardwareAddr, v.PeerMTU = p.dev, net.HardwareAddr(p.mac[:]), 65535
-		v.PeerNamespace = netlink.NsFd(int(k.host))
-		if err := netlink.LinkAdd(v); err != nil {
-			return fmt.Errorf("port %s: veth: %w", name, err)
-		}
-		peer, err := netlink.LinkByName(attrs.Name)
-		if err != nil {
+		if err := k.makePair(name, i); err != nil {
 			return fmt.Errorf("port %s: %w", name, err)
 		}
-		p.peerIndex = peer.Attrs().Index
-		if err := setSysctls([]sysctlValue{{"ipv6/conf/" + attrs.Name + "/disable_ipv6", 1, true}}); err != nil {
-			return err
+	}
+	for _, s := range k.net.Subs {
+		if err := k.makePair(s.Name, s.Port); err != nil {
+			return fmt.Errorf("interface %s: %w", s.Name, err)
 		}
-		if err := netlink.LinkSetUp(peer); err != nil {
-			return fmt.Errorf("port %s: %w", name, err)
-		}
-		k.ports = append(k.ports, p)
-		k.ifaces[name] = p
 	}
 	return nil
+}
+
+func (k *Kernel) makePair(name string, port int) error {
+	n := len(k.ports)
+	p := &iface{name: name, dev: deviceName(name, n), mac: portMAC(k.net, port)}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = fmt.Sprintf("peer%d", n), 65535
+	v := netlink.NewVeth(attrs)
+	v.PeerName, v.PeerHardwareAddr, v.PeerMTU = p.dev, net.HardwareAddr(p.mac[:]), 65535
+	v.PeerNamespace = netlink.NsFd(int(k.host))
+	if err := netlink.LinkAdd(v); err != nil {
+		return fmt.Errorf("veth: %w", err)
+	}
+	peer, err := netlink.LinkByName(attrs.Name)
+	if err != nil {
+		return err
+	}
+	p.peerIndex = peer.Attrs().Index
+	if err := setSysctls([]sysctlValue{{"ipv6/conf/" + attrs.Name + "/disable_ipv6", 1, true}}); err != nil {
+		return err
+	}
+	k.ports = append(k.ports, p)
+	k.ifaces[name] = p
+	return netlink.LinkSetUp(peer)
 }
 
 // deviceName is the name where Linux takes it, else one made up.
@@ -79,7 +90,7 @@ func (k *Kernel) configure() error {
 	if lo, err := k.nl.LinkByName("lo"); err != nil || k.nl.LinkSetUp(lo) != nil {
 		return fmt.Errorf("loopback device: %w", err)
 	}
-	for _, step := range []func() error{k.subInterfaces, k.vrfDevices, k.linksUp, k.policy, k.accept} {
+	for _, step := range []func() error{k.vrfDevices, k.linksUp, k.policy, k.accept} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -93,45 +104,6 @@ func (k *Kernel) configure() error {
 		}
 	}
 	return nil
-}
-
-func (k *Kernel) subInterfaces() error {
-	for i, s := range k.net.Subs {
-		parent := k.ports[s.Port].dev
-		for d, vid := range s.Stack {
-			dev := fmt.Sprintf("v%d.%d", i, d)
-			if d == len(s.Stack)-1 {
-				dev = deviceName(s.Name, 100+i)
-			}
-			p, err := k.nl.LinkByName(parent)
-			if err != nil {
-				return fmt.Errorf("interface %s: %w", s.Name, err)
-			}
-			attrs := netlink.NewLinkAttrs()
-			attrs.Name, attrs.ParentIndex = dev, p.Attrs().Index
-			if err := k.nl.LinkAdd(&netlink.Vlan{LinkAttrs: attrs, VlanId: int(vid)}); err != nil {
-				return lacking(err, "interface "+s.Name, "VLAN devices (8021q)")
-			}
-			if l, err := k.nl.LinkByName(dev); err != nil || k.nl.LinkSetUp(l) != nil {
-				return fmt.Errorf("interface %s: %w", s.Name, err)
-			}
-			parent = dev
-		}
-		k.ifaces[s.Name] = &iface{name: s.Name, dev: parent, vrf: k.vrfOf(s.Name)}
-	}
-	return nil
-}
-
-// vrfOf is the VRF of an interface.
-func (k *Kernel) vrfOf(name string) int {
-	for i, v := range k.net.VRFs {
-		for _, n := range v.Ifaces {
-			if n == name {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // lacking explains a device type that the kernel does not have.

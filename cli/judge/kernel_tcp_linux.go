@@ -44,15 +44,15 @@ func (k *Kernel) noteSent(m *packet.Meta) {
 }
 
 // translate rewrites the numbers of a TCP segment, or of the segment that an
-// ICMP error quotes, to those of the kernel's connection. data is f as
-// Ethernet; checksums stay as right or as wrong as they were.
-func (k *Kernel) translate(f *packet.Frame, data []byte, m *packet.Meta) []byte {
-	l4 := 14 + tagBytes(data) + int(m.L4) - int(m.L3)
+// ICMP error quotes, to those of the kernel's connection. data is the wireFrame
+// of f; checksums stay as right or as wrong as they were.
+func (k *Kernel) translate(f *packet.Frame, data []byte, m *packet.Meta) {
+	l4 := ethLen + int(m.L4) - int(m.L3)
 	switch {
 	case m.Has(packet.HasTCP|packet.HasPorts) && !m.Has(packet.Fragment) && l4+20 <= len(data):
 		c := k.flows[keyOfMeta(m)]
 		if c == nil || m.TCPFlags&packet.SYN != 0 {
-			return data
+			return
 		}
 		if c.opened {
 			c.opened, c.delta = false, openISN+1-m.Seq
@@ -66,7 +66,6 @@ func (k *Kernel) translate(f *packet.Frame, data []byte, m *packet.Meta) []byte 
 			k.translateQuoted(data, l4, m.IPVer, newFlowKey(addrPort(e.Daddr, e.Dport), addrPort(e.Saddr, e.Sport)))
 		}
 	}
-	return data
 }
 
 // translateQuoted gives the segment quoted in an ICMP error the sequence that
@@ -79,19 +78,6 @@ func (k *Kernel) translateQuoted(data []byte, l4 int, ver uint8, key flowKey) {
 	if at, f := l4+8+head+4, k.flows[key]; f != nil && at+4 <= len(data) {
 		patch32(data, at, l4+2, f.next)
 	}
-}
-
-// tagBytes is the length of the VLAN tags of an Ethernet frame.
-func tagBytes(data []byte) (n int) {
-	for at := 12; at+4 <= len(data); at += 4 {
-		switch binary.BigEndian.Uint16(data[at:]) {
-		case packet.EtherVLAN, 0x88a8, 0x9100:
-			n += 4
-		default:
-			return n
-		}
-	}
-	return n
 }
 
 // patch32 writes v at an offset and keeps the one's complement checksum at sum

@@ -15,7 +15,12 @@ type Net struct {
 	Ports []string // port i is interface Ports[i], a veth pair
 	MACs  []uint64 // of the ports; 0: unicast to any MAC is taken
 	Subs  []Sub
-	VRFs  []VRF // default first
+	Any   []bool // by port: frames belong to it whatever their tags
+	VRFs  []VRF  // default first
+
+	// TrustIP and TrustL4 say that checksums are not looked at: the kernel, which
+	// does look, is then given frames whose checksums are made right.
+	TrustIP, TrustL4 bool
 
 	TCPL3mdevAccept, UDPL3mdevAccept bool
 }

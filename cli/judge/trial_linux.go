@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"edemux/dataplane/mib"
 	"edemux/dataplane/packet"
 	"edemux/demux"
 
@@ -31,7 +32,8 @@ type Trial struct {
 	c       *comparer
 	net     Net
 	num     uint64
-	Frames  int      // compared
+	Frames  int      // that both sides got
+	Alone   int      // that only the engine got: they leave the host, or are not IP
 	Outcome *Outcome // of the last frame
 	Verdict *Verdict
 	Refused *Refusal // by the kernel, in the last step that opened or changed a socket
@@ -93,16 +95,23 @@ func (t *Trial) settle() error {
 	return t.k.Rebase()
 }
 
-// frame sends a frame through both sides.
+// frame sends a frame through both sides. Frames that leave the host, or that
+// no IP layer gets, are for the engine alone.
 func (t *Trial) frame(f *packet.Frame) (string, error) {
 	var m packet.Meta
 	t.g.Parse(f, &m)
-	o, err := t.k.Send(f, &m)
+	v := t.g.Send(f)
+	t.Verdict, t.Outcome = v, nil
+	dev := t.g.Ingress(f, &m)
+	if dev == "" || m.Punt != mib.NotPunted || v.Verdict == mib.Egress {
+		t.Alone++
+		return "", nil
+	}
+	o, err := t.k.Send(f, &m, dev)
 	if err != nil {
 		return "", err
 	}
-	v := t.g.Send(f)
-	t.Outcome, t.Verdict = o, v
+	t.Outcome = o
 	t.Frames++
 	if why := t.c.frame(&m, o, v); why != "" {
 		return fmt.Sprintf("edemux: %s; %s (%s)", v, why, o), nil
@@ -173,11 +182,26 @@ func (t *Trial) control(s *Step) (string, error) {
 // usable leaves out the rules whose socket was refused or cannot be a target.
 func (t *Trial) usable(rules []Rule) (all []Rule) {
 	for _, r := range rules {
-		if s := t.k.socks[r.Socket]; s != nil && s.proto == r.Proto && !s.spec.Connect.IsValid() && (s.proto == demux.UDP || s.spec.Listen) {
-			all = append(all, r)
+		s := t.k.socks[r.Socket]
+		if s == nil || s.proto != r.Proto || s.spec.Connect.IsValid() || s.proto == demux.TCP && !s.spec.Listen || !takes(s.spec, r.Dst) {
+			continue
 		}
+		all = append(all, r)
 	}
 	return all
+}
+
+// takes reports whether a socket can take packets to a prefix by its family.
+func takes(s *Socket, dst netip.Prefix) bool {
+	switch a := s.Bind.Addr(); {
+	case !dst.IsValid():
+		return true
+	case dst.Addr().Is6():
+		return s.Family == 6
+	case s.Family == 6 && !a.Is4In6():
+		return a.IsUnspecified() && !s.V6Only
+	}
+	return true
 }
 
 func (t *Trial) open(s *Socket) (string, error) {
