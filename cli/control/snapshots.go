@@ -80,12 +80,16 @@ func (n *snapshots) fresh(s *State, r *raw) *Snapshot {
 // rateBase is the sample that rates are computed against: the latest that is
 // old enough.
 func (n *snapshots) rateBase(r *raw) *raw {
+	var oldest *raw
 	for i := len(n.old) - 1; i >= 0; i-- {
-		if o := n.old[i]; o != nil && r.at.Sub(o.at) >= 900*time.Millisecond {
-			return o
+		if o := n.old[i]; o != nil && o != r {
+			oldest = o
+			if r.at.Sub(o.at) >= 900*time.Millisecond {
+				return o
+			}
 		}
 	}
-	return n.old[0]
+	return oldest
 }
 
 // sampled takes the snapshot of the second.
@@ -102,17 +106,29 @@ func (n *snapshots) sampled(s *State) {
 func (n *snapshots) clear(s *State) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.base = s.read()
+	r := &raw{at: time.Now(), sum: new(dataplane.Counters)}
+	s.readPorts(r) // before the lcores: a queue has never given less than was decided
+	s.readLcores(r)
+	n.base = r
 }
 
 // read copies what every lcore and port has counted.
 func (s *State) read() *raw {
 	r := &raw{at: time.Now(), sum: new(dataplane.Counters)}
+	s.readLcores(r)
+	s.readPorts(r)
+	return r
+}
+
+func (s *State) readLcores(r *raw) {
 	for _, l := range s.o.Runtime.Lcores() {
 		c, _ := l.Lcore.Snapshot()
 		r.lcores = append(r.lcores, c)
 		r.sum.Add(c)
 	}
+}
+
+func (s *State) readPorts(r *raw) {
 	for _, p := range s.o.Runtime.Ports() {
 		var qs []port.QueueStats
 		for _, q := range p.Queues() {
@@ -121,7 +137,6 @@ func (s *State) read() *raw {
 		r.queues = append(r.queues, qs)
 		r.missed = append(r.missed, p.Info().Missed)
 	}
-	return r
 }
 
 // since returns r with base taken away.

@@ -82,7 +82,7 @@ func (s *State) interfaces() {
 // Start begins to take a snapshot each second, from which rates are computed.
 func (s *State) Start() {
 	s.sample.Do(func() {
-		s.snaps.take(s)
+		s.snaps.sampled(s)
 		go func() {
 			t := time.NewTicker(time.Second)
 			defer t.Stop()

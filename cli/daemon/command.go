@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -83,12 +82,7 @@ func withSignals(o *Options) error {
 			}
 		}
 	}()
-	err := Run(ctx, o)
-	var c *crash
-	if errors.As(err, &c) {
-		return c.error
-	}
-	return err
+	return Run(ctx, o)
 }
 
 // reload is SIGHUP.

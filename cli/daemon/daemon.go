@@ -54,6 +54,9 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	defer d.close()
+	if o.onOpen != nil {
+		o.onOpen(d)
+	}
 	d.run()
 	d.notify("READY=1\nSTATUS=polling")
 	if o.onStarted != nil {
@@ -62,7 +65,13 @@ func Run(ctx context.Context, o *Options) error {
 	err := d.wait(ctx)
 	d.ready.Store(false)
 	d.notify("STOPPING=1")
-	if stopErr := d.stop(); err == nil {
+	stopErr := d.stop()
+	var c *crash
+	if errors.As(err, &c) {
+		d.crashed()
+		return c.error
+	}
+	if err == nil {
 		err = stopErr
 	}
 	return err

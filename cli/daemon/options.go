@@ -23,6 +23,7 @@ type Options struct {
 	Stdout    io.Writer
 	Stderr    io.Writer
 	CrashDir  string          // where the flight recorder goes after a crash; "": the folder for temporary files
+	onOpen    func(d *Daemon) // for tests, before anything runs
 	onStarted func(d *Daemon) // for tests
 }
 
