@@ -68,7 +68,11 @@ func screen(title, text string, width, height int) string {
 	var b strings.Builder
 	b.WriteString("\x1b[H")
 	for _, l := range lines {
-		b.WriteString(cut(l, width) + "\x1b[K\n")
+		b.WriteString(cut(l, width))
+		if utf8.RuneCountInString(l) < width { // at the edge it would erase the last character
+			b.WriteString("\x1b[K")
+		}
+		b.WriteString("\n")
 	}
 	b.WriteString("\x1b[J")
 	return b.String()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"edemux/cli/control"
 	"edemux/cli/render"
@@ -72,9 +73,11 @@ func (l *loop) draw() error {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		b.WriteString(line + "\x1b[K")
+		b.WriteString(line)
+		if utf8.RuneCountInString(line) < width { // at the edge it would erase the last character
+			b.WriteString("\x1b[K")
+		}
 	}
-	b.WriteString("\x1b[J")
 	_, err := io.WriteString(l.out, b.String())
 	return err
 }

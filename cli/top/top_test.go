@@ -77,7 +77,7 @@ func TestViews(t *testing.T) {
 	f := newFixture(t)
 	s := f.top(80, 24)
 	text := s.Show("the second snapshot", func(l []string) bool { return strings.Contains(l[0], "snapshot 102") && len(l) == 24 })
-	for _, want := range []string{"1.73M packets/s", "deliver 99.7%", "web/1", "NO_SOCKET", "eth0/1", "100.0%", "[1 all]"} {
+	for _, want := range []string{"1.73M packets/s", "deliver 99.7%", "web/1", "NO_SOCKET", "eth0/1", "100.0%", "[1 all]", "no socket is bound to this address\n"} {
 		require.Contains(t, text, want)
 	}
 	for _, v := range []struct{ key, tab, has string }{
