@@ -90,7 +90,7 @@ func (c *Counters) grow(st *state) {
 			c.Groups = append(c.Groups, GroupCounters{})
 		}
 		g := &c.Groups[i]
-		for len(g.Selected) < v.GroupSize(i) {
+		for len(g.Selected) < st.members[i] {
 			g.Selected = append(g.Selected, 0)
 		}
 	}

@@ -45,6 +45,7 @@ type state struct {
 	worker  []uint32 // of each socket that ever lived, by SockID
 	rxDst   []uint32 // route stamp of each connected UDP socket, written by lcores
 	groups  []string // name of each group that ever lived
+	members []int    // most members that each group ever had
 	gone    []uint32 // sockets that the view before had
 	epoch   uint64   // one more than that of the state before
 }
@@ -93,6 +94,11 @@ func (e *Engine) Publish() error {
 			name = old.groups[i]
 		}
 		st.groups = append(st.groups, name)
+		n := v.GroupSize(i)
+		if old != nil && i < len(old.members) {
+			n = max(n, old.members[i])
+		}
+		st.members = append(st.members, n)
 	}
 	ops := e.cfg.Builder.TakeFlowOps()
 	e.state.Store(st)
