@@ -60,18 +60,26 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// The peer of most packets, and our side.
+var (
+	client = netip.AddrFrom4([4]byte{10, 9, 0, 9})
+	server = netip.AddrFrom4([4]byte{10, 0, 0, 1})
+)
+
 // udp is a datagram to our side.
 func udp(sport, dport int) *packettest.Builder {
 	return packettest.New().Eth(packettest.MAC{2, 0, 0, 0, 0, 9}, packettest.MAC{2, 0, 0, 0, 0, 1}).
-		IPv4(netip.AddrFrom4([4]byte{10, 9, byte(sport >> 8), byte(sport)}), netip.AddrFrom4([4]byte{10, 0, 0, 1})).
-		UDP(uint16(sport), uint16(dport)).Payload([]byte("sixteen bytes ..."))
+		IPv4(peer(sport), server).UDP(uint16(sport), uint16(dport)).Payload([]byte("sixteen bytes ..."))
+}
+
+func peer(n int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 9 + byte(n>>16), byte(n >> 8), byte(n)})
 }
 
 // tcp is a segment to our side.
 func tcp(sport, dport int, flags uint8) *packettest.Builder {
 	return packettest.New().Eth(packettest.MAC{2, 0, 0, 0, 0, 9}, packettest.MAC{2, 0, 0, 0, 0, 1}).
-		IPv4(netip.AddrFrom4([4]byte{10, 9, byte(sport >> 8), byte(sport)}), netip.AddrFrom4([4]byte{10, 0, 0, 1})).
-		TCP(uint16(sport), uint16(dport), flags).Seq(1, 1)
+		IPv4(peer(sport), server).TCP(uint16(sport), uint16(dport), flags).Seq(1, 1)
 }
 
 // writeCapture makes a capture with a frame each microsecond.
