@@ -56,16 +56,8 @@ func small6(k *flowtable.Key) key6 {
 	}
 }
 
-// rawSize is the length of a key for a table that hashes bytes: a multiple of
-// the eight that crc32 takes at a time.
-func rawSize(v6 bool) int {
-	if v6 {
-		return 40
-	}
-	return 16
-}
-
-// appendRaw appends the tuple as such a key.
+// appendRaw appends the tuple as bytes, for a table that hashes bytes: 16 for
+// IPv4 and 40 for IPv6, multiples of the eight that crc32 takes at a time.
 func appendRaw(b []byte, k *flowtable.Key) []byte {
 	be := binary.BigEndian
 	if k.Is4() {
