@@ -189,7 +189,7 @@ func (c *chain) last() (p pos, prev uint32) {
 // with the same key in that space (and so with the same filter bit), so that
 // the newest of them is found first.
 func (c *chain) place(h uint32, k *Key, s *Space) (p pos, ok bool) {
-	free, end := pos{}, c.home
+	free, end := pos{}, uint32(0)
 	found := false
 	same := make([]pos, 0, 8)
 	for li := c.home; ; {

@@ -4,7 +4,6 @@ import "slices"
 
 // model is the simple twin of a table: one slice a key, newest flow first.
 type model struct {
-	now    int64
 	spaces map[*Space]*modelSpace
 }
 

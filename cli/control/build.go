@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"time"
 
 	"edemux/dataplane"
 	"edemux/dataplane/mib"
@@ -247,6 +246,3 @@ func early(k *dataplane.VRFCounters) EarlyCounts {
 func switches(s *demux.Sysctl) Switches {
 	return Switches{IP: s.IPEarlyDemux, TCP: s.TCPEarlyDemux, UDP: s.UDPEarlyDemux}
 }
-
-// age is how long ago the snapshot was taken.
-func (n *Snapshot) age() time.Duration { return time.Since(n.Time) }

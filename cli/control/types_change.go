@@ -2,8 +2,6 @@ package control
 
 import (
 	"time"
-
-	"edemux/cli/command"
 )
 
 // Changed answers whatever changes the engine. Lcores use Epoch from their
@@ -166,9 +164,3 @@ const (
 
 // MaxCapture bounds a live capture in time.
 const MaxCapture = 10 * time.Minute
-
-// kindNames maps the words of GET /v1/objects to the kinds of the grammar.
-var kindNames = map[string]command.Kind{
-	"vrf": command.KindVRF, "socket": command.KindSocket, "group": command.KindGroup, "worker": command.KindWorker,
-	"iface": command.KindIface, "port": command.KindPort, "reason": command.KindReason,
-}

@@ -20,9 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// strict makes tests fail that would skip.
-var strict = os.Getenv("EDEMUX_STRICT") == "1"
-
 // ctx bounds every request of the tests.
 func ctx(t testing.TB) context.Context {
 	c, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -14,8 +14,7 @@ import (
 // result is what goes on the command line of replay and explain.
 type export struct {
 	s      *Scenario
-	opened map[string]bool // sockets of the configuration
-	refuse map[int]bool    // steps that the kernel refused
+	refuse map[int]bool // steps that the kernel refused
 }
 
 // config is the configuration: the network and what opens before the first

@@ -15,15 +15,15 @@ type difference struct {
 	restart   []string // cannot be done live
 	did       []string // a sentence each
 
-	dropVRFs             []string
-	addVRFs              []*config.VRF
-	sysctls, fibs        []*config.VRF // of next, VRFs that stay
-	dropIfaces           []string
-	addIfaces            []iface
-	addPools             []*config.Pool
-	close                []*config.Socket // of now
-	open                 []*config.Socket // of next, in order
-	sockets, rules, devs bool             // something about them changed
+	dropVRFs       []string
+	addVRFs        []*config.VRF
+	sysctls, fibs  []*config.VRF // of next, VRFs that stay
+	dropIfaces     []string
+	addIfaces      []iface
+	addPools       []*config.Pool
+	close          []*config.Socket // of now
+	open           []*config.Socket // of next, in order
+	sockets, rules bool             // something about them changed
 }
 
 // iface is an interface of a configuration.

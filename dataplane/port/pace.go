@@ -17,6 +17,3 @@ func (p Pace) due(since int64, number uint64) int64 {
 	}
 	return 0
 }
-
-// paced reports whether frames have a time at all.
-func (p Pace) paced() bool { return p.PPS > 0 || p.Times > 0 }

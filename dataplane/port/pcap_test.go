@@ -71,9 +71,7 @@ func drain(t *testing.T, p port.Port) (all [][]packet.Frame) {
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		left := 0
 		for i, q := range p.Queues() {
-			for _, f := range q.RxBurst(time.Now().UnixNano()) {
-				all[i] = append(all[i], f)
-			}
+			all[i] = append(all[i], q.RxBurst(time.Now().UnixNano())...)
 			if !q.Done() {
 				left++
 			}
