@@ -49,6 +49,9 @@ golden: need-go ## write the golden files of testdata/pcap again (read the diffe
 bench: need-go ## Go benchmarks: BENCH=regexp, BENCHTIME=200ms
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
 
+pgo: install ## profile the walk for the compiler again (app/edemux/default.pgo), with what is installed
+	'$(DESTDIR)$(PREFIX)/bin/edemux' bench pipeline --rounds 3 --cpuprofile app/edemux/default.pgo
+
 fuzz: need-go ## every fuzz target for FUZZTIME=10m, FUZZJOBS=1 at a time
 	@.ci/fuzz.sh '$(FUZZTIME)' '$(FUZZJOBS)'
 
@@ -64,4 +67,4 @@ need-go:
 		echo "      (Go 1.21 or newer, from wherever, fetches 1.26 by itself; Debian 12's own 1.19 is too old)" >&2; \
 		exit 1; }
 
-.PHONY: help demo build test lint golden bench fuzz install clean need-go
+.PHONY: help demo build test lint golden bench pgo fuzz install clean need-go

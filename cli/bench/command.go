@@ -157,9 +157,15 @@ func pipelineCommand() *cli.Command {
 			&cli.IntFlag{Name: "lcores", Value: 1, Usage: "polling threads"},
 			&cli.Float64Flag{Name: "seconds", Value: 1, Usage: "length of a round"},
 			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "rounds; the median counts"},
+			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile to `FILE` (make pgo)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error {
+			stop, err := profileTo(c.String("cpuprofile"))
+			if err != nil {
+				return fmt.Errorf("bench pipeline: %w", err)
+			}
+			defer stop()
 			o := Pipeline{Flows: c.Int("flows"), Sink: c.String("sink"), Lcores: c.Int("lcores"), Seconds: c.Float64("seconds"), Rounds: c.Int("rounds")}
 			switch {
 			case c.String("engine") != "go":
