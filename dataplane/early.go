@@ -196,13 +196,13 @@ func (l *Lcore) findFlow(p *pkt, own, def *flowtable.Space) bool {
 	return accept && p.vrf.Index != 0 && def != own && l.probe(p, &l.view.VRFs[0], def, accept)
 }
 
-// restamp records on the flow or connected socket that the route was looked up
-// under the present FIB: inet_sk_rx_dst_set.
+// restamp records on the connected socket that early demux found that its route
+// was looked up under the present FIB: udp_sk_rx_dst_set. TCP flows are stamped
+// with their next state (tcpAdvance).
 func (l *Lcore) restamp(p *pkt) {
 	if p.sock != 0 {
 		atomic.StoreUint32(&l.st.rxDst[p.sock], p.stamp)
 	}
-	p.flow.FibGen = p.stamp // stored with the state change of the TCP flow
 }
 
 // routeStamp names a route result: the VRF's FIB generation and the device,

@@ -114,6 +114,7 @@ func (l *Lcore) requestAlive(p *pkt) bool {
 func (l *Lcore) tcpAdvance(p *pkt) {
 	m, f := p.m, &p.flow
 	old := *f
+	f.FibGen = p.stamp // the route is valid now, looked up or brought along
 	if m.TCPFlags&packet.RST != 0 {
 		if m.Seq == f.Next { // RFC 5961 3.2: exactly the next expected
 			l.removeFlow(p)

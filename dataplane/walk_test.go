@@ -316,6 +316,22 @@ func TestRouteChangesActAtOnce(t *testing.T) {
 	want(t, v.send(ip(false).TCP(1, 443, packet.ACK).Seq(2, 0)), mib.Deliver, 0, demux.PathEarly, l)
 }
 
+// TestPureACKsAreRoutedOnce: a stale route stamp is renewed by a segment that
+// changes nothing else.
+func TestPureACKsAreRoutedOnce(t *testing.T) {
+	v := newEnv(t, envOptions{})
+	v.add(listener("web", "0.0.0.0:443"))
+	ack := func() { v.send(ip(false).TCP(1, 443, packet.ACK).Seq(2, 0)) }
+	v.send(ip(false).TCP(1, 443, packet.SYN).Seq(1, 0))
+	ack()
+	v.b.SetLocal(0, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}) // the FIB changes
+	v.publish()
+	for range 5 {
+		ack()
+	}
+	assert.EqualValues(t, 4, v.e.Counters().VRFs[1].Early[EarlyTCP].Skipped)
+}
+
 func TestFullTablePolicies(t *testing.T) {
 	for _, p := range []struct {
 		full flowtable.Policy

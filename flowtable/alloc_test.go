@@ -30,7 +30,7 @@ func TestNoAllocations(t *testing.T) {
 			hash[i] = s.hash(&keys[i])
 		}
 		for name, f := range map[string]func(){
-			"hash":   func() { ha = hs.Sum(s.seed, k.Laddr, k.Faddr, k.Fport).Hash(k.Lport) },
+			"hash":   func() { _ = hs.Sum(s.seed, k.Laddr, k.Faddr, k.Fport).Hash(k.Lport) },
 			"hit":    func() { s.Lookup(h, &k, Dev{}, 0) },
 			"miss":   func() { s.Lookup(ha, &absent, Dev{}, 0) },
 			"burst":  func() { s.LookupBurst(hash[:], keys[:], Dev{}, 0, refs[:], socks[:]) },

@@ -145,7 +145,7 @@ func (w *earlyWalk) measure(o *Early, c earlyCase) (rows []*EarlyRow, err error)
 			return nil, fmt.Errorf("%s, early demux %v: %w", m.mode, m.on, err)
 		}
 	}
-	ns := compare(o.plan(41, 3*time.Millisecond), sides)
+	ns := compare(o.plan(31, 3*time.Millisecond), sides)
 	off := map[string]int{}
 	for i, m := range earlyModes {
 		if !m.on {

@@ -41,7 +41,7 @@ func newEarlyWalk(o *Early, family, footprint string) (w *earlyWalk, err error) 
 	w.b.SetMatchExact(true)
 	w.b.SetLocal(0, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/64")})
 	total := max(o.Sockets, earlyFlows[footprint][0])
-	if w.tables, err = emptySpaces(w.b, tableSize(total*8/3)); err != nil {
+	if w.tables, err = emptySpaces(w.b, tableSize(total*8/3), uint64(total)); err != nil {
 		return nil, err
 	}
 	if err = w.sockets(o.Sockets, total); err == nil {

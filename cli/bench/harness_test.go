@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func TestCompare(t *testing.T) {
 			for range n * times {
 				x = scatter(x)
 			}
-			sinkWord = x
+			sinkWord.Store(x)
 			return n
 		}
 	}
@@ -100,7 +101,7 @@ func TestCompare(t *testing.T) {
 	assert.GreaterOrEqual(t, before, 15)
 }
 
-var sinkWord uint32
+var sinkWord atomic.Uint32
 
 func TestTier(t *testing.T) {
 	c := caches{l2: 1 << 20, llc: 32 << 20}

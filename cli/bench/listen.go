@@ -133,20 +133,24 @@ func listeners(c listenCase, wild bool, seed uint64) (*demux.Builder, error) {
 	return b, nil
 }
 
-// listenRules are prefixes of 16 to 32 bits in 100.64.0.0/10 and above, where no
-// listener is, with a range of ports each, for the VRFs in turn.
+// listenRules are prefixes of 16 to 32 bits from 100.0.0.0 up, where no listener
+// is, with a range of ports each, in every VRF: what a packet has to pass then
+// hangs on the number of rules only.
 func listenRules(n int, c listenCase, seed uint64) []demux.Rule {
 	r := rand.New(rand.NewPCG(seed, 8))
 	rules := make([]demux.Rule, n)
 	for i := range rules {
 		a := netip.AddrFrom4([4]byte{byte(100 + r.IntN(100)), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32())})
 		rules[i] = demux.Rule{
-			Proto: demux.TCP, VRF: uint16(1 + i%c.vrfs), Dst: netip.PrefixFrom(a, 16+r.IntN(17)).Masked(),
+			Proto: demux.TCP, AnyVRF: true, Dst: netip.PrefixFrom(a, 16+r.IntN(17)).Masked(),
 			Low: uint16(2 + r.IntN(30000)), Top: 65535, Socket: demux.SockID(1 + r.IntN(c.listeners)),
 		}
 	}
 	return rules
 }
+
+// destinations is how many of them take turns: what a host talks to at a time.
+const destinations = 4096
 
 // destination is what a lookup asks for.
 type destination struct {
@@ -167,7 +171,7 @@ func listenQueries(v *demux.View, c listenCase, rules []demux.Rule, op string, s
 		}
 		return true
 	})
-	for range 1 << 16 {
+	for range destinations {
 		switch op {
 		case "exact", "wildcard":
 			if len(socks) == 0 {
@@ -185,7 +189,7 @@ func listenQueries(v *demux.View, c listenCase, rules []demux.Rule, op string, s
 			}
 			u := &rules[r.IntN(len(rules))]
 			host := r.Uint32() & (1<<(32-u.Dst.Bits()) - 1)
-			out = append(out, destination{flowtable.V4(flowtable.AddrFrom(u.Dst.Addr()).As4() | host), u.Top, u.VRF})
+			out = append(out, destination{flowtable.V4(flowtable.AddrFrom(u.Dst.Addr()).As4() | host), u.Top, uint16(1 + r.IntN(c.vrfs))})
 		case "miss":
 			out = append(out, destination{random(), 1, uint16(1 + r.IntN(c.vrfs))})
 		}

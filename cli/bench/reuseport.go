@@ -90,8 +90,8 @@ type groupBench struct {
 	sum    uint32
 }
 
-// groupPrograms are the programs by the number of members: one that chooses by
-// the first word of the payload, one that names a member that is not there.
+// groupProgram is nil for none, a program that chooses by the first word of the
+// payload, or one that names a member that is not there.
 func groupProgram(program string, members int) (*cbpf.Program, error) {
 	switch program {
 	case "cbpf":
@@ -110,13 +110,14 @@ func newGroupBench(family string, members int, program string, frames []packet.F
 		return nil, err
 	}
 	var err error
-	if g.tables, err = emptySpaces(b, 1024); err != nil {
+	if g.tables, err = emptySpaces(b, 1024, 1024); err != nil {
 		return nil, err
 	}
 	b.SetMatchExact(true)
-	bind := netip.AddrPortFrom(netip.IPv4Unspecified(), 9000)
+	// The address that the flood goes to: a wildcard group's hash is another one.
+	bind := netip.MustParseAddrPort("10.0.0.1:9000")
 	if family == "v6" {
-		bind = netip.AddrPortFrom(netip.IPv6Unspecified(), 9000)
+		bind = netip.MustParseAddrPort("[2001:db8::1]:9000")
 	}
 	prog, err := groupProgram(program, members)
 	if err != nil {
@@ -147,11 +148,12 @@ func newGroupBench(family string, members int, program string, frames []packet.F
 	return g, err
 }
 
-// emptySpaces gives VRF default its two tables.
-func emptySpaces(b *demux.Builder, buckets uint32) (tables []*flowtable.Table, err error) {
+// emptySpaces gives VRF default its two tables, of so many buckets and for at
+// most so many flows.
+func emptySpaces(b *demux.Builder, buckets uint32, flows uint64) (tables []*flowtable.Table, err error) {
 	var spaces [2]*flowtable.Space
 	for i, name := range []string{"tcp", "udp"} {
-		t, err := flowtable.New(flowtable.Config{Name: name, Buckets: buckets, Max: 1 << 24, Flows: 1 << 24, Hasher: b.Hasher, Inline: true})
+		t, err := flowtable.New(flowtable.Config{Name: name, Buckets: buckets, Max: max(buckets, 1<<24), Flows: flows, Hasher: b.Hasher, Inline: true})
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +201,7 @@ func (g *groupBench) hashes() side {
 		for done < n {
 			for i := range metas[at : at+burst] {
 				m := &metas[at+i]
-				g.sum += g.hs.Sum(g.seed, m.Daddr.Any(), m.Saddr, m.Sport).Hash(m.Dport)
+				g.sum += g.hs.Sum(g.seed, m.Daddr, m.Saddr, m.Sport).Hash(m.Dport)
 			}
 			done += burst
 			if at += burst; at == len(metas) {

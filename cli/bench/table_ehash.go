@@ -32,7 +32,7 @@ func secretOf(seed uint64) (s flowtable.Secret) {
 func ehashHolder[K comparable](n int, v6 bool, seed uint64) (*ehash[K], error) {
 	hs := flowtable.NewHasher(secretOf(seed))
 	t, err := flowtable.New(flowtable.Config{
-		Name: "bench", Buckets: 1024, Max: maxTableBuckets, Flows: maxTableBuckets + 1<<17, Hasher: hs, Inline: true,
+		Name: "bench", Buckets: 1024, Max: maxTableBuckets, Flows: uint64(n) + 1<<17, Hasher: hs, Inline: true,
 	})
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (t *tenants) open() error {
 		}
 		return n, err
 	}
-	crowd := uint64(h.sockets) + 1<<20
+	crowd := uint64(h.sockets) + 1<<16
 	var err error
 	switch h.layout {
 	case "own":
