@@ -38,8 +38,11 @@ packages() {
 		grep -vxE "$module(/cli/judge.*)?"
 }
 
-# Packages that need no operating system of their own and no program beside them.
-pure_packages() { packages | grep -vE "^$module/(app|dataplane/dpdk)(/|\$)"; }
+# Packages that need no operating system of their own, no terminal, no clock that
+# keeps pace and no program beside them.
+pure_packages() {
+	packages | grep -vE "^$module/(app|dataplane/dpdk|cli/(bench|completion|daemon|shell|top))(/|\$)"
+}
 
 # Lines of `go test` that say nothing.
 quiet() { sed -E '/^\?|^ok .*\[no tests to run\]/d'; }

@@ -69,6 +69,8 @@ type Stats struct {
 
 // Stats returns the figures of this moment.
 func (t *Table) Stats() Stats {
+	t.mu.Lock() // regions are added under it
+	defer t.mu.Unlock()
 	c := &t.stat
 	s := Stats{
 		Name: t.cfg.Name, Start: t.cfg.Buckets, Max: t.cfg.Max, Limit: t.cfg.Flows,
@@ -83,8 +85,6 @@ func (t *Table) Stats() Stats {
 	s.Flows = s.V4.Flows + s.V6.Flows
 	s.Bytes = s.V4.Bytes + s.V6.Bytes
 	s.Pages, s.Growing = s.V4.Pages, s.V4.Growing || s.V6.Growing
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	s.Nominal = t.v4.nominal(t.linked) + t.v6.nominal(t.linked)
 	s.Spaces, s.Shared = len(t.spaces), t.linked
 	for sp := range t.spaces {
