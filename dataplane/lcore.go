@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"slices"
+
 	"sync/atomic"
 
 	"edemux/dataplane/filter"
@@ -37,6 +39,7 @@ type Lcore struct {
 	localAuto    *LocalAuto
 	lookAhead    bool
 	readers      []*flowtable.Reader
+	anyMAC       bool   // some port's MAC is known
 	direct       []bool // workers that want nothing but their counters
 
 	snap  snapshotCell
@@ -116,6 +119,7 @@ func (l *Lcore) adopt(st *state) {
 		}
 	}
 	l.st, l.view = st, st.View
+	l.anyMAC = slices.ContainsFunc(st.ports, func(p Port) bool { return p.Known })
 	l.direct = l.direct[:0]
 	for _, w := range st.workers {
 		l.direct = append(l.direct, w.Ring == nil && w.Handler == HandleCount)

@@ -104,7 +104,10 @@ func (p *pkt) start(l *Lcore, b *Burst, i int, now int64) {
 // the link layer, the direction and the header checks say. False: decided.
 func (l *Lcore) receive(p *pkt) bool {
 	m := p.m
-	sent, other := l.linkHost(p)
+	var sent, other bool
+	if l.anyMAC {
+		sent, other = l.linkHost(p)
+	}
 	if m.PktType == packet.Outgoing || sent {
 		if l.localAuto != nil && m.Has(packet.HasTuple) {
 			l.localAuto.Learn(m, true)
