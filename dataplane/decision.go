@@ -40,6 +40,8 @@ type Burst struct {
 	Copies []Copy
 	Parsed bool // Metas were filled by a parsing thread already
 
+	Forwards int // frames with the verdict forward
+
 	ifaces [BurstMax]*demux.Iface
 	sums   [BurstMax]flowtable.Sum // computed ahead of early demux
 	hashed [BurstMax]bool          // sums[i] is valid

@@ -56,7 +56,7 @@ func (l *Lcore) begin(b *Burst) {
 	if st := l.e.state.Load(); st != l.st {
 		l.adopt(st)
 	}
-	b.Copies = b.Copies[:0]
+	b.Copies, b.Forwards = b.Copies[:0], 0
 	l.copies = &b.Copies
 	l.c.Bursts++
 }

@@ -13,6 +13,7 @@ type Item struct {
 	Frame packet.Frame
 	Meta  packet.Meta
 	Data  []byte
+	Buf   Buf // what holds Data; see Tx
 }
 
 // Ring is a bounded queue from the receiving lcores to one worker: many

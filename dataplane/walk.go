@@ -185,6 +185,7 @@ func (l *Lcore) routeInput(p *pkt) bool {
 		if p.m.PktType != packet.Host { // ip_forward, ip6_forward
 			return l.drop(p, mib.NotSpecified)
 		}
+		p.b.Forwards++
 		return l.finish(p, mib.Forward)
 	case demux.RouteMartianSource:
 		return l.drop(p, mib.IPInvalidSource)

@@ -27,17 +27,40 @@ type Worker struct {
 	Handler Handler
 	Port    uint16 // with HandlePort
 	Ring    *Ring  // nil: run to completion
-	Tx      Tx     // with HandleEcho and HandlePort, set by run
+	Tx      Tx     // what ports do for it, set by run; nil: they send nothing
 	sum     atomic.Uint64
 	handled atomic.Uint64 // items taken from Ring and done with
+	serving serving
 }
 
-// Tx takes packets that a handler sends. Refused packets are freed and counted
-// by the port.
+// serving belongs to the thread that polls the worker's ring.
+type serving struct {
+	item Item
+	done [doneBatch]Buf
+	n    int
+}
+
+// doneBatch is how many buffers are given back at a time.
+const doneBatch = 32
+
+// Buf names what holds a frame's bytes at the port that it came from, such as
+// the address of an mbuf. 0: the port looks after the bytes itself.
+type Buf uintptr
+
+// Tx is what ports do for a worker: they send, and they let go of buffers that
+// travel through its ring. Refused packets are freed and counted by the port.
 type Tx interface {
-	// Echo sends the packet back the way it came; Out sends it on port.
-	Echo(f *packet.Frame, m *packet.Meta)
-	Out(port uint16, f *packet.Frame, m *packet.Meta)
+	// Echo sends the packet back the way it came; Out sends it on port. buf is what
+	// came through the ring, 0 on the lcore that received f. True: buf is theirs.
+	Echo(f *packet.Frame, m *packet.Meta, buf Buf) bool
+	Out(port uint16, f *packet.Frame, m *packet.Meta, buf Buf) bool
+	// Keep makes the bytes of a packet last until Done: its buffer, and where they
+	// are now. Unkeep takes that back when the ring is full. Receiving lcore.
+	Keep(f *packet.Frame, data []byte) (Buf, []byte)
+	Unkeep(f *packet.Frame, buf Buf)
+	// Done frees buffers that nobody sent, and lets out what was sent. Thread of
+	// the worker, whenever it has emptied its ring or handled a batch.
+	Done(free []Buf)
 }
 
 // NewWorker returns worker index of a pool.
@@ -48,37 +71,39 @@ func NewWorker(pool string, index int, h Handler) *Worker {
 // accept takes a packet on the receiving lcore: into the ring, or through the
 // handler at once. False: the ring is full.
 func (w *Worker) accept(p *pkt) bool {
-	if w.Ring != nil {
+	if w.Ring == nil {
+		w.handle(p.f, p.m, p.data, 0)
+		return true
+	}
+	if w.Tx == nil {
 		return w.Ring.Enqueue(Item{Frame: *p.f, Meta: *p.m, Data: p.data})
 	}
-	w.handle(p.f, p.m, p.data)
+	buf, data := w.Tx.Keep(p.f, p.data)
+	if !w.Ring.Enqueue(Item{Frame: *p.f, Meta: *p.m, Data: data, Buf: buf}) {
+		w.Tx.Unkeep(p.f, buf)
+		return false
+	}
 	return true
 }
 
-// handle does with a packet what the worker is there for.
-func (w *Worker) handle(f *packet.Frame, m *packet.Meta, data []byte) {
+// handle does with a packet what the worker is there for. True: buf is sent.
+func (w *Worker) handle(f *packet.Frame, m *packet.Meta, data []byte, buf Buf) bool {
 	switch w.Handler {
 	case HandleTouch:
 		w.sum.Add(touch(data))
 	case HandleEcho:
-		if w.Tx != nil {
-			w.Tx.Echo(f, m)
-		}
+		return w.Tx != nil && w.Tx.Echo(f, m, buf)
 	case HandlePort:
-		if w.Tx != nil {
-			w.Tx.Out(w.Port, f, m)
-		}
+		return w.Tx != nil && w.Tx.Out(w.Port, f, m, buf)
 	}
+	return false
 }
 
 // Poll takes packets from the worker's ring until stop, on the worker's own
 // thread. It naps when the ring stays empty.
 func (w *Worker) Poll(stop *atomic.Bool) {
-	var it Item
 	for idle := 0; ; idle++ {
-		for w.Ring.Dequeue(&it) {
-			w.handle(&it.Frame, &it.Meta, it.Data)
-			w.handled.Add(1)
+		for w.Serve(pollBudget) > 0 {
 			idle = 0
 		}
 		switch {
@@ -96,6 +121,7 @@ func (w *Worker) Poll(stop *atomic.Bool) {
 const (
 	spinsBeforeNap = 1000
 	workerNap      = 20 * time.Microsecond
+	pollBudget     = 256
 )
 
 // Wait returns when everything that was put into the ring so far is handled.
