@@ -4,6 +4,8 @@ import (
 	"edemux/cli/bench"
 	"edemux/cli/completion"
 	"edemux/cli/daemon"
+	"edemux/cli/doctor"
+	"edemux/cli/dpdkrun"
 	"edemux/cli/gen"
 	"edemux/cli/shell"
 	"edemux/cli/top"
@@ -14,6 +16,7 @@ import (
 
 // commands are all commands, in the order of the help page.
 func commands() []*cli.Command {
+	dpdkrun.Install()
 	return []*cli.Command{
 		replayCommand(),
 		explainCommand(),
@@ -25,6 +28,7 @@ func commands() []*cli.Command {
 		shell.CtlCommand(),
 		shell.ShellCommand(),
 		top.Command(),
+		doctor.Command(),
 		completion.Command(),
 		versionCommand(),
 	}

@@ -45,7 +45,7 @@ const doneBatch = 32
 
 // Buf names what holds a frame's bytes at the port that it came from, such as
 // the address of an mbuf. 0: the port looks after the bytes itself.
-type Buf uintptr
+type Buf = uintptr
 
 // Tx is what ports do for a worker: they send, and they let go of buffers that
 // travel through its ring. Refused packets are freed and counted by the port.

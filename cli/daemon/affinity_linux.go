@@ -28,6 +28,10 @@ func (d *Daemon) pin(cpu int, what string) bool {
 // threads.
 func (d *Daemon) housekeeping() {
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(d.lcores)+len(d.workers)+2))
+	if d.backend != nil { // it has threads of its own, which stay where they are
+		d.backend.KeepOff()
+		return
+	}
 	var have, rest unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &have); err != nil {
 		return

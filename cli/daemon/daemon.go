@@ -102,6 +102,15 @@ func (d *Daemon) open() (err error) {
 		Host: d.host, Runtime: d, Clock: d.clock, Text: string(text),
 		Version: control.Version{Edemux: d.o.Version, Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, DPDK: d.o.DPDK},
 	})
+	if d.backend != nil {
+		err := d.backend.Telemetry(func() *control.Snapshot {
+			s, _ := d.state.Snapshot(0) // the newest is always there
+			return s
+		})
+		if err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+	}
 	return d.listen()
 }
 

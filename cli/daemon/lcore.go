@@ -16,6 +16,7 @@ import (
 type queueRef struct {
 	port.RxQueue
 	port, queue int
+	forward     forwarder // nil: what is to be forwarded stays here
 }
 
 // States of an lcore.
@@ -136,12 +137,25 @@ func (l *lcore) round(b *dataplane.Burst, c *dataplane.PollCounters, now int64) 
 		b.Frames, b.N = frames, len(frames)
 		c.Took(b.N)
 		l.Walk(b, now)
+		if b.Forwards > 0 && l.queues[i].forward != nil {
+			l.sendOn(b, l.queues[i].forward)
+		}
 		got += b.N
 	}
 	if got == 0 {
 		l.Idle(now)
 	}
 	return got
+}
+
+// sendOn gives the frames of a walked burst that are to be forwarded back to their
+// queue, which sends them.
+func (l *lcore) sendOn(b *dataplane.Burst, q forwarder) {
+	for i := range b.N {
+		if via := l.Egress(b, i); via != nil {
+			q.Forward(i, b.Metas[i].L3, via.Port, via.Name)
+		}
+	}
 }
 
 // nap sleeps and returns the time after it.

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"io"
+	"log/slog"
 
 	"edemux/cli/config"
+	"edemux/cli/control"
 	"edemux/dataplane"
 	"edemux/dataplane/port"
 )
@@ -29,11 +31,11 @@ type Options struct {
 
 // DPDKOptions are what opens the ports with a DPDK source.
 type DPDKOptions struct {
-	Config  *config.Config
-	EAL     []string // further EAL arguments: those of the configuration, then those behind --
-	Ports   []DPDKPort
-	Workers []*dataplane.Worker // whose Tx may be set
-	Lcores  []int               // CPUs of the polling lcores
+	Config *config.Config
+	EAL    []string // further EAL arguments: those of the configuration, then those behind --
+	Ports  []DPDKPort
+	Lcores []int // CPUs of the polling lcores; -1: the backend chooses
+	Log    *slog.Logger
 }
 
 // DPDKPort is a port to open: Index in the configuration, the device string,
@@ -50,13 +52,30 @@ type DPDKPort struct {
 type Backend interface {
 	// Ports are the ports asked for, in that order.
 	Ports() []port.Port
-	// Launch runs f on polling lcore i, in a thread that the backend knows. failed
-	// gets what f panicked with.
+	// Bind gives a queue, of whatever kind, to polling lcore i, before Launch.
+	Bind(i int, q port.RxQueue)
+	// Tx is what a worker sends through whose ring is polled on that CPU; -1: one
+	// that runs to completion.
+	Tx(cpu int) dataplane.Tx
+	// Telemetry answers DPDK's telemetry from snapshots.
+	Telemetry(snapshot func() *control.Snapshot) error
+	// KeepOff moves the runtime's threads away from the polling CPUs.
+	KeepOff()
+	// CPU is where polling lcore i runs.
+	CPU(i int) int
+	// Launch runs f on polling lcore i, in a thread that the backend knows.
 	Launch(i int, f func()) error
 	// Clock is the clock of the lcores, ns since the Unix epoch, never going back.
 	Clock() func() int64
-	// Close ends the backend; its lcores have returned.
+	// Close ends the backend; its lcores have returned and its ports are closed. It
+	// fails when packet memory did not come back.
 	Close() error
+}
+
+// forwarder is a receive queue that sends packets on.
+type forwarder interface {
+	// Forward sends frame i of the burst in hand through an interface of a port.
+	Forward(i int, l3 uint32, port uint16, iface string)
 }
 
 // OpenDPDK opens ports with a DPDK source. It is nil in a program without DPDK.

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"fmt"
+	"net"
+	"strings"
 
 	"edemux/cli/config"
 	"edemux/cli/exit"
@@ -52,17 +54,22 @@ func (d *Daemon) openDPDK(want []DPDKPort) error {
 	c := d.host.Config
 	b, err := OpenDPDK(DPDKOptions{
 		Config: c, EAL: append(append([]string{}, c.EAL...), d.o.EAL...), Ports: want,
-		Workers: d.host.Engine.Workers(), Lcores: d.cpus(),
+		Lcores: d.cpus(), Log: d.log,
 	})
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	d.backend = b
 	d.clock = b.Clock()
+	d.host.SetTx(b.Tx)
 	for i, p := range b.Ports() {
-		d.ports[want[i].Index] = p
+		at := want[i].Index
+		d.ports[at] = p
+		if mac, err := net.ParseMAC(p.Info().MAC); err == nil && c.Ports[at].MAC == nil {
+			d.host.Engine.KnowMAC(int(at), [6]byte(mac))
+		}
 	}
-	return nil
+	return d.host.Engine.Publish()
 }
 
 func pace(s config.Speed) port.Pace {
@@ -97,11 +104,11 @@ func (d *Daemon) settle() {
 // assign spreads the queues over the lcores. Lcores without a queue are not
 // started.
 func (d *Daemon) assign() {
-	cpus := d.cpus()
+	c, cpus := d.host.Config, d.cpus()
 	var refs []queueRef
 	for i, p := range d.ports {
 		for j, q := range p.Queues() {
-			refs = append(refs, queueRef{q, i, j})
+			refs = append(refs, queueRef{RxQueue: q, port: i, queue: j})
 		}
 	}
 	n := min(len(cpus), len(refs))
@@ -120,7 +127,21 @@ func (d *Daemon) assign() {
 	}
 	for i, r := range refs {
 		l := d.lcores[i%n]
+		if r.forward, _ = r.RxQueue.(forwarder); d.backend != nil {
+			d.backend.Bind(l.index, r.RxQueue)
+		}
 		l.queues = append(l.queues, r)
+	}
+	if d.backend == nil {
+		return
+	}
+	for _, l := range d.lcores {
+		l.cpu = d.backend.CPU(l.index)
+		var names []string
+		for _, q := range l.queues {
+			names = append(names, fmt.Sprintf("%s/%d", c.Ports[q.port].Name, q.queue))
+		}
+		d.log.Info("queues", "lcore", l.index, "cpu", l.cpu, "polls", strings.Join(names, " "))
 	}
 }
 

@@ -92,10 +92,14 @@ func (d *Daemon) close() {
 	}
 	for _, p := range d.ports {
 		if p != nil {
-			_ = p.Close()
+			if err := p.Close(); err != nil {
+				d.log.Error("close", "error", err)
+			}
 		}
 	}
 	if d.backend != nil {
-		_ = d.backend.Close()
+		if err := d.backend.Close(); err != nil {
+			d.log.Error("close", "error", err)
+		}
 	}
 }

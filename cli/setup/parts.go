@@ -104,9 +104,34 @@ func (h *Host) pool(p *config.Pool, replay bool) (all, rings []*dataplane.Worker
 			w.Ring = dataplane.NewRing(p.Ring, replay)
 			rings, cpus = append(rings, w), append(cpus, p.Lcores[n%len(p.Lcores)])
 		}
+		if h.tx != nil {
+			w.Tx = h.tx(workerCPU(p, n))
+		}
 		all = append(all, w)
 	}
 	return all, rings, cpus
+}
+
+// workerCPU is where worker n of a pool polls its ring, -1 without one.
+func workerCPU(p *config.Pool, n int) int {
+	if len(p.Lcores) == 0 {
+		return -1
+	}
+	return p.Lcores[n%len(p.Lcores)]
+}
+
+// SetTx gives every worker, also those of pools that are added later, what it sends
+// through. Before anything runs.
+func (h *Host) SetTx(tx func(cpu int) dataplane.Tx) {
+	h.tx = tx
+	all, i := h.Engine.Workers(), 0
+	for n := range h.Config.Workers {
+		p := &h.Config.Workers[n]
+		for k := range p.Count {
+			all[i].Tx = tx(workerCPU(p, k))
+			i++
+		}
+	}
 }
 
 // ports describes the configured ports and remembers their queues.

@@ -53,6 +53,7 @@ type Host struct {
 	queues   []Queues
 	tables   []*flowtable.Table
 	rings    []*dataplane.Worker
+	tx       func(cpu int) dataplane.Tx // nil: workers send nothing
 	stop     atomic.Bool
 	polling  sync.WaitGroup
 }

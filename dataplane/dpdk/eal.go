@@ -13,6 +13,8 @@ package dpdk
 #cgo noescape edx_free
 #cgo nocallback edx_release
 #cgo noescape edx_release
+#cgo nocallback edx_retag
+#cgo noescape edx_retag
 #include "shim.h"
 #include <rte_eal.h>
 #include <rte_errno.h>

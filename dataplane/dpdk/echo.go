@@ -20,6 +20,12 @@ func l3offset(b []byte) (off int, etherType uint16) {
 	return len(b), 0
 }
 
+// TagBytes counts the tags in the bytes of an Ethernet frame.
+func TagBytes(b []byte) int {
+	off, _ := l3offset(b)
+	return max(0, off-14) / 4
+}
+
 func swap(b []byte, i, j, n int) {
 	for k := range n {
 		b[i+k], b[j+k] = b[j+k], b[i+k]

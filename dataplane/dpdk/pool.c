@@ -48,6 +48,39 @@ edx_append(struct rte_mbuf *m, uint16_t len)
 	return (uint8_t *)rte_pktmbuf_append(m, len);
 }
 
+/* edx_retag puts n tags in the place of the first `old` ones; a tag that the
+ * device took off goes too. Outer ones are service tags, as of 802.1ad. */
+int
+edx_retag(struct rte_mbuf *m, unsigned old, const uint16_t *vids, unsigned n)
+{
+	int more = 4 * ((int)n - (int)old);
+	uint8_t mac[12], *p;
+
+	if (rte_pktmbuf_data_len(m) < 14 + 4 * old)
+		return -EINVAL;
+	memcpy(mac, rte_pktmbuf_mtod(m, uint8_t *), 12);
+	if (more > 0 && rte_pktmbuf_prepend(m, more) == NULL)
+		return -ENOSPC;
+	if (more < 0)
+		rte_pktmbuf_adj(m, -more);
+	p = rte_pktmbuf_mtod(m, uint8_t *);
+	memcpy(p, mac, 12);
+	for (unsigned i = 0; i < n; i++) {
+		p[12 + 4 * i] = i + 1 < n ? 0x88 : 0x81;
+		p[13 + 4 * i] = i + 1 < n ? 0xa8 : 0;
+		p[14 + 4 * i] = vids[i] >> 8;
+		p[15 + 4 * i] = vids[i] & 0xff;
+	}
+	m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+	return 0;
+}
+
+struct rte_mbuf *
+edx_copy(const struct rte_mbuf *m)
+{
+	return rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
+}
+
 struct edx_feed *
 edx_feed_new(struct rte_ring *r, struct rte_mempool *p)
 {

@@ -83,6 +83,27 @@ func (p *Pool) New(b []byte) (Mbuf, bool) {
 	return Mbuf(unsafe.Pointer(m)), true
 }
 
+// Copy makes an mbuf of its own with the bytes of m, from the pool that m is of;
+// false when that is dry. One crossing.
+func (m Mbuf) Copy() (Mbuf, bool) {
+	c := C.edx_copy((*C.struct_rte_mbuf)(m.at(0)))
+	return Mbuf(unsafe.Pointer(c)), c != nil
+}
+
+// Retag puts tags with these VIDs, outermost first, in the place of the first old
+// ones of an Ethernet frame and of one that the device took off; false, with
+// nothing changed, when there is no room. One crossing.
+func (m Mbuf) Retag(old int, vids []uint16) bool {
+	var v [8]C.uint16_t
+	if len(vids) > len(v) {
+		return false
+	}
+	for i, id := range vids {
+		v[i] = C.uint16_t(id)
+	}
+	return C.edx_retag((*C.struct_rte_mbuf)(m.at(0)), C.uint(old), &v[0], C.uint(len(vids))) == 0
+}
+
 // FreeBurst gives mbufs back, whole chains, in one crossing. They may come from
 // any pool.
 func FreeBurst(m []Mbuf) {

@@ -108,6 +108,9 @@ func (p *Port) configure() error {
 	if code := C.edx_info(C.uint16_t(p.id), &p.info, &step); code < 0 {
 		return failed(o.Device, C.GoString(step), code, mark)
 	}
+	if o.TxFewer {
+		o.TxQueues = min(o.TxQueues, p.mostTx())
+	}
 	if o.RxQueues > int(p.info.max_rxq) || o.TxQueues > int(p.info.max_txq) {
 		return &Error{Object: o.Device, Step: "configure", Reason: fmt.Sprintf("%d rx and %d tx queues: the device has %d and %d",
 			o.RxQueues, o.TxQueues, p.info.max_rxq, p.info.max_txq), Code: int(unix.EINVAL)}
@@ -137,6 +140,16 @@ func (p *Port) configure() error {
 		return failed(o.Device, C.GoString(step), code, mark)
 	}
 	return p.makeQueues()
+}
+
+// mostTx is how many transmit queues the device can have beside its receive
+// queues. Those of net_tap and net_af_xdp come in pairs.
+func (p *Port) mostTx() int {
+	switch C.GoString(&p.info.driver[0]) {
+	case "net_tap", "net_af_xdp":
+		return p.o.RxQueues
+	}
+	return max(1, int(p.info.max_txq))
 }
 
 // key is the RSS key cut to what the device takes.

@@ -97,6 +97,30 @@ func (q *RxQueue) Keep(i int) Mbuf {
 	return Mbuf(unsafe.Pointer(q.c.mb[i]))
 }
 
+// Kept reports whether frame i of the burst in hand was handed over already.
+func (q *RxQueue) Kept(i int) bool { return q.c.keep>>uint(i)&1 != 0 }
+
+// Unkeep takes back what Keep did, before the next Poll: the mbuf is the queue's
+// again.
+func (q *RxQueue) Unkeep(i int) { q.c.keep &^= 1 << uint(i) }
+
+// Index is the number of frame f in the burst in hand; false when f is no frame
+// of this queue.
+func (q *RxQueue) Index(f *packet.Frame) (int, bool) {
+	// Both addresses are of C memory, so they stay as they are.
+	d := uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&q.frames[0]))
+	return int(d / unsafe.Sizeof(*f)), d < MaxBurst*unsafe.Sizeof(*f)
+}
+
+// Stripped reports whether the device took a tag off frame i.
+func (q *RxQueue) Stripped(i int) bool { return q.frames[i].VLANStripped }
+
+// Single reports whether frame i is in one mbuf, so that its bytes live as long as
+// that does.
+func (q *RxQueue) Single(i int) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(q.frames[i].Data)))-uintptr(unsafe.Pointer(q.c.scratch)) >= uintptr(q.c.slot)*MaxBurst
+}
+
 // Mbuf is the mbuf of frame i, still the queue's.
 func (q *RxQueue) Mbuf(i int) Mbuf { return Mbuf(unsafe.Pointer(q.c.mb[i])) }
 

@@ -157,6 +157,8 @@ unsigned edx_ring_put(struct rte_ring *r, struct rte_mbuf **mb, unsigned n);
 unsigned edx_ring_get(struct rte_ring *r, struct rte_mbuf **mb, unsigned n);
 int edx_alloc(struct rte_mempool *p, struct rte_mbuf **mb, unsigned n);
 uint8_t *edx_append(struct rte_mbuf *m, uint16_t len);
+struct rte_mbuf *edx_copy(const struct rte_mbuf *m);
+int edx_retag(struct rte_mbuf *m, unsigned old, const uint16_t *vids, unsigned n);
 
 /* Ports. */
 struct edx_conf {

@@ -107,6 +107,11 @@ func (*RxQueue) Now() int64                                   { return 0 }
 func (*RxQueue) TSC() uint64                                  { return 0 }
 func (*RxQueue) Keep(int) Mbuf                                { return 0 }
 func (*RxQueue) Mbuf(int) Mbuf                                { return 0 }
+func (*RxQueue) Kept(int) bool                                { return false }
+func (*RxQueue) Unkeep(int)                                   {}
+func (*RxQueue) Index(*packet.Frame) (int, bool)              { return 0, false }
+func (*RxQueue) Stripped(int) bool                            { return false }
+func (*RxQueue) Single(int) bool                              { return false }
 func (*RxQueue) Seq(int) uint64                               { return 0 }
 func (*RxQueue) Hash(int) (uint32, bool)                      { return 0, false }
 func (*RxQueue) Csum(int) Csum                                { return 0 }
@@ -123,4 +128,6 @@ func (*Feeder) Push() int                                     { return 0 }
 func (*Feeder) Stats() FeedStats                              { return FeedStats{} }
 func (*Feeder) Close()                                        {}
 func (Mbuf) Head() []byte                                     { return nil }
+func (Mbuf) Copy() (Mbuf, bool)                               { return 0, false }
+func (Mbuf) Retag(int, []uint16) bool                         { return false }
 func (Mbuf) Len() int                                         { return 0 }

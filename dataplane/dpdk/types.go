@@ -50,6 +50,7 @@ type PortOptions struct {
 	Index       uint16  // index of the port in the configuration; packet.Frame.Port
 	RxQueues    int     // 0: 1
 	TxQueues    int     // 0: 1
+	TxFewer     bool    // open fewer transmit queues where the device has fewer
 	RxDesc      int     // descriptors per receive queue; 0: 1024
 	TxDesc      int     // 0: 1024
 	Burst       int     // packets per poll, at most MaxBurst; 0: MaxBurst

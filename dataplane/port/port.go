@@ -62,4 +62,9 @@ type Info struct {
 	MAC    string // "" when unknown
 	Link   string // up, down, or "" where there is no link
 	Missed uint64 // frames lost before they reached a queue
+
+	Sent, SentBytes uint64
+	Refused         uint64 // packets to send that the device did not take
+	Unsent          uint64 // packets of this port that could not be turned around or sent on
+	Expired         uint64 // packets to forward that had no hop left
 }
