@@ -28,7 +28,7 @@ func replayCommand() *cli.Command {
 			"  edemux replay capture.pcap --golden expected.tsv --update",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`"},
-			&cli.StringFlag{Name: "engine", Value: "go", Usage: "go"},
+			&cli.StringFlag{Name: "engine", Value: "go", Usage: "go, or dpdk: frames go through mbufs and a ring to an EAL lcore"},
 			&cli.IntFlag{Name: "lcores", Value: 1, Usage: "threads that parse; the result does not depend on it"},
 			&cli.IntFlag{Name: "burst", Value: 64, Usage: "frames per burst, 1 to 64; the result does not depend on it"},
 			&cli.StringFlag{Name: "local", Usage: "which addresses are this host's: auto, all, or `ADDR,...` (addresses or prefixes)"},
@@ -79,8 +79,8 @@ func replayOptions(c *cli.Context) (*replay.Options, error) {
 	switch {
 	case o.Decisions == "-" && o.JSON:
 		return nil, exit.Usagef("replay: --decisions - and --json both want standard output: give --decisions a file")
-	case o.Engine != "go":
-		return nil, exit.Usagef("replay: --engine: %q: want go", o.Engine)
+	case o.Engine != "go" && o.Engine != "dpdk":
+		return nil, exit.Usagef("replay: --engine: %q: want go or dpdk", o.Engine)
 	case o.Update && o.Golden == "":
 		return nil, exit.Usagef("replay: --update goes with --golden FILE")
 	case o.Lcores < 1 || o.Lcores > 256:

@@ -1,7 +1,10 @@
 package dpdkrun
 
 import (
+	"fmt"
+
 	"edemux/cli/daemon"
+	"edemux/cli/replay"
 	"edemux/dataplane/dpdk"
 )
 
@@ -16,5 +19,12 @@ func Install() {
 			return nil, err
 		}
 		return b, nil
+	}
+	replay.OpenDPDK = func(batch, bytes int) (replay.Carrier, error) {
+		c, err := openCarrier(batch, bytes)
+		if err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+		return c, nil
 	}
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -56,13 +57,19 @@ func newBatch() *batch {
 	}
 }
 
-// stages are the four steps of a pipeline. Each is called from one thread,
-// parse from several.
+// stages are the steps of a pipeline. Each is called from one thread, parse from
+// several.
 type stages struct {
 	read  func(*batch) error // fills the batch; io.EOF ends
 	parse func(*batch)
 	walk  func(*batch) error
 	print func(*batch) error
+
+	// feed, which may be nil, runs ahead of walk.
+	feed func(context.Context, *batch) error
+	// on starts f, which calls walk, on a thread of its own; wait returns when f has,
+	// and what it panicked with. nil: any thread.
+	on func(f func()) (wait func() error, err error)
 }
 
 // errStop ends a pipeline without an error: --duration or --frames is reached.
@@ -92,18 +99,15 @@ func runPipeline(ctx context.Context, parsers int, s stages) error {
 			}
 		})
 	}
-	wg.Go(func() {
-		defer close(toPrint)
-		for b := range ordered {
-			<-b.parsed
-			if ctx.Err() != nil {
-				b.n = 0 // not decided: nothing to report
-			} else if err := s.walk(b); err != nil {
-				cancel(err)
-			}
-			toPrint <- b
-		}
-	})
+	toWalk := ordered
+	if s.feed != nil {
+		toWalk = make(chan *batch, depth)
+		wg.Go(func() { feedLoop(ctx, cancel, s.feed, ordered, toWalk) })
+	}
+	wait, err := s.start(func() { walkLoop(ctx, cancel, s.walk, toWalk, toPrint) })
+	if err != nil {
+		return err
+	}
 	var result error
 	for b := range toPrint {
 		if err := s.print(b); err != nil && result == nil {
@@ -116,6 +120,9 @@ func runPipeline(ctx context.Context, parsers int, s stages) error {
 		free <- b
 	}
 	wg.Wait()
+	if err := wait(); err != nil {
+		return err
+	}
 	if result != nil {
 		return result
 	}
@@ -123,6 +130,57 @@ func runPipeline(ctx context.Context, parsers int, s stages) error {
 		return err
 	}
 	return nil
+}
+
+// start runs f on the thread that the walk wants.
+func (s *stages) start(f func()) (wait func() error, err error) {
+	if s.on != nil {
+		return s.on(f)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return func() error { <-done; return nil }, nil
+}
+
+// feedLoop feeds each batch once it is parsed, and passes it on.
+func feedLoop(ctx context.Context, cancel context.CancelCauseFunc, feed func(context.Context, *batch) error, in <-chan *batch, out chan<- *batch) {
+	defer close(out)
+	for b := range in {
+		<-b.parsed
+		if ctx.Err() == nil {
+			if err := feed(ctx, b); err != nil {
+				cancel(err)
+			}
+		}
+		b.parsed <- struct{}{}
+		out <- b
+	}
+}
+
+// errBroken ends the other stages when the walk panics.
+var errBroken = errors.New("the walk ended early")
+
+func walkLoop(ctx context.Context, cancel context.CancelCauseFunc, walk func(*batch) error, in <-chan *batch, out chan<- *batch) {
+	whole := false
+	defer func() {
+		if !whole {
+			cancel(errBroken)
+		}
+		close(out)
+	}()
+	for b := range in {
+		<-b.parsed
+		if ctx.Err() != nil {
+			b.n = 0 // not decided: nothing to report
+		} else if err := walk(b); err != nil {
+			cancel(err)
+		}
+		out <- b
+	}
+	whole = true
 }
 
 func readLoop(ctx context.Context, read func(*batch) error, free <-chan *batch, outs ...chan<- *batch) {

@@ -27,6 +27,7 @@ type run struct {
 	rss     *rss.Hasher
 	queues  []setup.Queues // by port
 	burst   *dataplane.Burst
+	carrier Carrier // nil: frames stay where they were read
 	reports *reports
 	input   Input
 }
@@ -42,10 +43,18 @@ func Run(ctx context.Context, o *Options) error {
 	if err := r.reports.open(o, r.host); err != nil {
 		return err
 	}
+	s := stages{read: r.src.read, parse: r.parse, walk: r.walk, print: r.print}
+	closeCarrier, err := r.carry(&s)
+	if err != nil {
+		return err
+	}
 	stopProgress := startProgress(o, r.src, &r.pace.done)
 	start := time.Now()
-	err = runPipeline(ctx, o.Lcores, stages{read: r.src.read, parse: r.parse, walk: r.walk, print: r.print})
+	err = runPipeline(ctx, o.Lcores, s)
 	r.host.Drain()
+	if e := closeCarrier(); err == nil {
+		err = e
+	}
 	elapsed := time.Since(start)
 	stopProgress()
 	interrupted := ctx.Err() != nil
@@ -55,12 +64,12 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	r.warn(o.Stderr)
 	r.input.Captures = len(o.Inputs)
-	s := Summarize(r.host.Engine, r.input)
-	s.Timing = Timing{Elapsed: elapsed.Seconds(), Engine: o.Engine, Lcores: o.Lcores}
+	sum := Summarize(r.host.Engine, r.input)
+	sum.Timing = Timing{Elapsed: elapsed.Seconds(), Engine: o.Engine, Lcores: o.Lcores}
 	if elapsed > 0 {
-		s.PPS = float64(r.input.Frames) / elapsed.Seconds()
+		sum.PPS = float64(r.input.Frames) / elapsed.Seconds()
 	}
-	if err := r.reports.finish(s, r.host); err != nil {
+	if err := r.reports.finish(sum, r.host); err != nil {
 		return err
 	}
 	if interrupted {
@@ -72,7 +81,10 @@ func Run(ctx context.Context, o *Options) error {
 // prepare checks every option before the first frame is read.
 func prepare(ctx context.Context, o *Options) (*run, error) {
 	r := &run{o: o, burst: &dataplane.Burst{Parsed: true}, reports: &reports{}}
-	var err error
+	err := checkEngine(o)
+	if err != nil {
+		return nil, err
+	}
 	if r.frames, err = parseFrames(o.Frames); err != nil {
 		return nil, err
 	}
@@ -145,6 +157,9 @@ func (r *run) walkFrom(b *batch, i int) error {
 			b.names = append(b.names, namesAt{i, r.host.Engine.Names()})
 		}
 		if b.skip[i] = r.skipped(b, i); b.skip[i] {
+			if r.carrier != nil {
+				r.carrier.Take(1)
+			}
 			i++
 			continue
 		}
@@ -173,9 +188,23 @@ func (r *run) burstFrom(b *batch, i int) int {
 	return n
 }
 
+// walkBurst walks n frames of b from i on: where they lie, or as a carrier hands
+// them out, maybe in smaller bursts.
 func (r *run) walkBurst(b *batch, i, n int) {
-	w := r.burst
-	w.N, w.Frames, w.Metas, w.Dec = n, b.cap.Frames[i:i+n], b.metas[i:i+n], b.dec[i:i+n]
+	if r.carrier == nil {
+		r.walkFrames(b, i, b.cap.Frames[i:i+n])
+		return
+	}
+	for end := i + n; i < end; {
+		frames := r.carrier.Take(end - i)
+		r.walkFrames(b, i, frames)
+		i += len(frames)
+	}
+}
+
+func (r *run) walkFrames(b *batch, i int, frames []packet.Frame) {
+	w, n := r.burst, len(frames)
+	w.N, w.Frames, w.Metas, w.Dec = n, frames, b.metas[i:i+n], b.dec[i:i+n]
 	r.host.Lcore.Walk(w, 0)
 	for _, c := range w.Copies {
 		c.Frame += i
