@@ -42,8 +42,11 @@ func (b *builder) group(i int, g *demux.Group) Group {
 func (b *builder) ports() []Port {
 	all := []Port{}
 	for i, p := range b.o.Runtime.Ports() {
-		info := p.Info()
-		x := Port{Name: b.portName(i), Source: info.Source, MAC: info.MAC, Link: info.Link, Missed: b.raw.missed[i], Queues: []Queue{}}
+		info := &b.raw.info[i]
+		x := Port{
+			Name: b.portName(i), Source: info.Source, MAC: info.MAC, Link: info.Link, Missed: info.Missed, Queues: []Queue{},
+			Sent: info.Sent, SentBytes: info.SentBytes, Refused: info.Refused, Unsent: info.Unsent, Expired: info.Expired,
+		}
 		if i < len(b.raw.sum.Ports) {
 			x.Verdicts = verdicts(&b.raw.sum.Ports[i])
 		}

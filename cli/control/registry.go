@@ -41,12 +41,12 @@ var Registry = []Metric{
 				emit(float64(d.Frames), d.VRF, d.Reason)
 			}
 		}},
-	{Name: "edemux_port_missed_frames_total", Help: "Frames lost before they reached a receive queue.", Labels: []string{"port"},
-		each: func(n *Snapshot, emit Emit) {
-			for i := range n.Ports {
-				emit(float64(n.Ports[i].Missed), n.Ports[i].Name)
-			}
-		}},
+	portMetric("edemux_port_missed_frames_total", "Frames lost before they reached a receive queue.", func(p *Port) uint64 { return p.Missed }),
+	portMetric("edemux_port_sent_frames_total", "Packets sent.", func(p *Port) uint64 { return p.Sent }),
+	portMetric("edemux_port_sent_bytes_total", "Bytes sent.", func(p *Port) uint64 { return p.SentBytes }),
+	portMetric("edemux_port_send_refused_frames_total", "Packets that the device did not take.", func(p *Port) uint64 { return p.Refused }),
+	portMetric("edemux_port_unsent_frames_total", "Packets of this port that could not be turned around or sent on.", func(p *Port) uint64 { return p.Unsent }),
+	portMetric("edemux_port_ttl_expired_frames_total", "Packets to forward that had no hop left.", func(p *Port) uint64 { return p.Expired }),
 	queueMetric("edemux_queue_frames_total", "Frames taken from a receive queue.", func(q *Queue) uint64 { return q.Frames }),
 	queueMetric("edemux_queue_bytes_total", "Bytes taken from a receive queue, as on the wire.", func(q *Queue) uint64 { return q.Bytes }),
 	queueMetric("edemux_queue_stalled_polls_total", "Polls that found a capture behind its pace.", func(q *Queue) uint64 { return q.Stalled }),

@@ -32,6 +32,14 @@ func eachVRF(f func(v *VRF, emit Emit)) func(*Snapshot, Emit) {
 	}
 }
 
+func portMetric(name, help string, get func(*Port) uint64) Metric {
+	return Metric{Name: name, Help: help, Labels: []string{"port"}, each: func(n *Snapshot, emit Emit) {
+		for i := range n.Ports {
+			emit(float64(get(&n.Ports[i])), n.Ports[i].Name)
+		}
+	}}
+}
+
 func queueMetric(name, help string, get func(*Queue) uint64) Metric {
 	return Metric{Name: name, Help: help, Labels: []string{"port", "queue"}, each: func(n *Snapshot, emit Emit) {
 		for i := range n.Ports {

@@ -32,7 +32,7 @@ type raw struct {
 	lcores []*dataplane.Counters
 	sum    *dataplane.Counters
 	queues [][]port.QueueStats // by port
-	missed []uint64            // by port
+	info   []port.Info         // by port
 }
 
 // Snapshot returns the snapshot with this id, for 0 one that is taken after the
@@ -135,7 +135,7 @@ func (s *State) readPorts(r *raw) {
 			qs = append(qs, q.Stats())
 		}
 		r.queues = append(r.queues, qs)
-		r.missed = append(r.missed, p.Info().Missed)
+		r.info = append(r.info, p.Info())
 	}
 }
 
@@ -155,17 +155,17 @@ func (r *raw) since(base *raw) *raw {
 	}
 	for i, qs := range r.queues {
 		cut := append([]port.QueueStats(nil), qs...)
-		missed := r.missed[i]
+		info := r.info[i]
 		if i < len(base.queues) {
 			for j := range cut {
 				cut[j].Frames -= base.queues[i][j].Frames
 				cut[j].Bytes -= base.queues[i][j].Bytes
 				cut[j].Stalled -= base.queues[i][j].Stalled
 			}
-			missed -= base.missed[i]
+			info = info.Sub(base.info[i])
 		}
 		n.queues = append(n.queues, cut)
-		n.missed = append(n.missed, missed)
+		n.info = append(n.info, info)
 	}
 	return n
 }

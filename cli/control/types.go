@@ -122,6 +122,12 @@ type Port struct {
 	Verdicts Verdicts `json:"verdicts"`
 	Missed   uint64   `json:"missed"` // lost before they reached a queue
 	Queues   []Queue  `json:"queues"`
+
+	Sent      uint64 `json:"sent"`
+	SentBytes uint64 `json:"sent_bytes"`
+	Refused   uint64 `json:"send_refused"` // given to the device, which did not take them
+	Unsent    uint64 `json:"unsent"`       // came in here and could not be turned around or sent on
+	Expired   uint64 `json:"ttl_expired"`  // came in here to be forwarded and had no hop left
 }
 
 // Queue is a receive queue.

@@ -95,12 +95,16 @@ func (p *page) ports(a *control.Ports) {
 	p.head(&a.Head)
 	t := newTable("PORT", "SOURCE", "MAC", "LINK", ">PPS", ">FRAMES", ">MISSED")
 	v := newTable("PORT", ">DELIVER", ">DROP", ">HOLD", ">FORWARD", ">EGRESS", ">PUNT")
+	s := newTable("PORT", ">PACKETS", ">BYTES", ">REFUSED", ">UNSENT", ">EXPIRED")
 	q := newTable("PORT", ">QUEUE", ">CPU", ">LCORE", ">FRAMES", ">BYTES", ">PASSES", ">STALLED", "STATE")
 	for i := range a.Ports {
 		x := &a.Ports[i]
 		t.row(x.Name, x.Source, x.MAC, x.Link, rate(x.PPS), x.Frames, x.Missed)
 		d := x.Verdicts
 		v.row(x.Name, d.Deliver, d.Drop, d.Hold, d.Forward, d.Egress, d.Punt)
+		if x.Sent+x.Refused+x.Unsent+x.Expired > 0 {
+			s.row(x.Name, x.Sent, x.SentBytes, x.Refused, x.Unsent, x.Expired)
+		}
 		for _, u := range x.Queues {
 			state := "open"
 			if u.Done {
@@ -111,6 +115,7 @@ func (p *page) ports(a *control.Ports) {
 	}
 	p.table(t, "no ports")
 	p.section("verdicts", v)
+	p.section("sent", s)
 	p.section("queues", q)
 }
 

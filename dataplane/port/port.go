@@ -68,3 +68,14 @@ type Info struct {
 	Unsent          uint64 // packets of this port that could not be turned around or sent on
 	Expired         uint64 // packets to forward that had no hop left
 }
+
+// Sub returns what was counted since o.
+func (i Info) Sub(o Info) Info {
+	i.Missed -= o.Missed
+	i.Sent -= o.Sent
+	i.SentBytes -= o.SentBytes
+	i.Refused -= o.Refused
+	i.Unsent -= o.Unsent
+	i.Expired -= o.Expired
+	return i
+}
